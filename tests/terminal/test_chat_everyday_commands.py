@@ -33,7 +33,7 @@ def test_clear_starts_a_session_and_resume_continues_the_one_before(home):
         done = talk(home, server, "one", "/clear", "two", "/sessions")
         first, second = done.sessions[0], done.sessions[1]
         assert first != second
-        assert f"The session before is kept: /resume {first}" in done.beside
+        assert f"The previous session is kept: /resume {first}" in done.beside
         again = talk(home, server, f"/resume {first}", "three", f"/resume {second[:-2]}", "four")
     assert [asked(request) for request in server.requests] == [
         ["one"],
@@ -84,7 +84,7 @@ def test_retry_asks_the_last_request_again_without_the_answer_before(home):
         first, second = (request.body["messages"] for request in server.requests)
     assert [message["content"] for message in second] == [message["content"] for message in first]
     assert done.out == "Bad.\nBetter.\n"
-    assert f"/resume {done.sessions[0]} shows the answer before" in done.beside
+    assert f"/resume {done.sessions[0]} shows the previous answer" in done.beside
 
 
 def test_export_writes_markdown_html_and_json_and_overwrites_no_named_file(home, tmp_path):
@@ -117,7 +117,7 @@ def test_export_writes_markdown_html_and_json_and_overwrites_no_named_file(home,
         "tool",
         "assistant",
     ]
-    assert "j.json exists and stays as it is" in done.beside
+    assert "j.json already exists and was not changed" in done.beside
     assert "'x.y' does not end in .md, .html or .json" in done.beside
 
 
@@ -159,7 +159,7 @@ def test_model_and_engine_survive_new(home):
 def test_an_unknown_engine_is_refused_and_the_one_before_stays(home):
     with ScriptedServer() as server:
         done = talk(home, server, "/engine lmc", "one")
-    assert "The engine stays as it is" in done.beside
+    assert "The engine was not changed" in done.beside
     assert len(server.requests) == 1
 
 

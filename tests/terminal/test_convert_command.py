@@ -156,7 +156,7 @@ def test_the_original_is_never_written(run: Run, tmp_path: Path) -> None:
     path.write_bytes((GOLDEN / "claude_code.jsonl").read_bytes())
     result = run("convert", path, "--to", "claude-code", "-o", path)
     assert result.exit_code == 2
-    assert "is the original, which stays as it is" in result.stderr
+    assert "is the original, which is never changed" in result.stderr
     assert path.read_bytes() == (GOLDEN / "claude_code.jsonl").read_bytes()
 
 

@@ -114,7 +114,7 @@ def test_findings_are_printed_as_json_lines(run: Run, broken: Path) -> None:
     [
         ([], "--latest"),
         (["nosuch.json"], "There is no file 'nosuch.json'"),
-        (["broken.json", "-o", "broken.json"], "is the original, which stays as it is"),
+        (["broken.json", "-o", "broken.json"], "is the original, which is never changed"),
         (["broken.json", "-o", "-", "--json"], "pass a file to --output"),
         (["broken.json", "--for", "cobol"], "openai"),
     ],

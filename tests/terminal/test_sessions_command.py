@@ -227,10 +227,10 @@ def test_search_shows_where_and_marks_what(session: str):
     assert "3  assistant" in shown
     assert "inside words" in out("search", "arse_conf")
     assert json.loads(out("search", r"par\w+_config", "--regex", "--json"))["hits"][0]["sequence"] == 2
-    assert "Nothing holds 'zebra'" in out("search", "zebra")
-    assert "Nothing holds" in out("search", "loader", "--role", "user")
+    assert "No messages match 'zebra'" in out("search", "zebra")
+    assert "No messages match" in out("search", "loader", "--role", "user")
     assert "5  assistant" in out("search", "loader", "--session", session[:8], "--since", "1h")
-    assert "Nothing holds" in out("search", "loader", "--before", "2020-01-01")
+    assert "No messages match" in out("search", "loader", "--before", "2020-01-01")
     assert "\x1b" not in out("search", "please")
 
 

@@ -19,7 +19,7 @@ DEADLINE = 30.0  # seconds for one call
 
 
 class BlockingArchive:
-    """An archive and the loop on which it is awaited."""
+    """An archive and the event loop that it runs on."""
 
     def __init__(
         self, archive: Archive, loop: asyncio.AbstractEventLoop, *, deadline: float = DEADLINE
@@ -30,7 +30,7 @@ class BlockingArchive:
 
     @classmethod
     def here(cls, archive: Archive, *, deadline: float = DEADLINE) -> "BlockingArchive":
-        """For threads that the loop which runs now will start."""
+        """For worker threads of the loop that is running now."""
         return cls(archive, asyncio.get_running_loop(), deadline=deadline)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -68,7 +68,7 @@ def encode_each(
     tokens: Sequence[int] | None = None,
     shown: Mapping[int, Message] | None = None,
 ) -> Iterator[Encoded]:
-    """All messages, each with its tokens and, by its place, the form that the model sees, where they are given."""
+    """All messages, each with its tokens and, by position, the form that the model sees, if given."""
     counts: Sequence[int | None] = [None] * len(messages) if tokens is None else tokens
     if len(counts) != len(messages):
         raise InvalidConversation(f"{len(messages)} messages came with {len(counts)} token counts.")
@@ -108,7 +108,7 @@ def storable(text: str) -> str:
 
 
 def spaced(text: str) -> str:
-    """The text with scripts that know no spaces taken apart, so that a part of a sentence is found."""
+    """The text with scripts without spaces split into characters, so that a part of a sentence is found."""
     return _UNSPACED.sub(r" \1 ", text)
 
 
@@ -122,6 +122,6 @@ def _pieces(message: Message) -> Iterator[str]:
         arguments = arguments_of(call)
         if not arguments:
             yield arguments_text(call)
-        # Decoded: in JSON text a line break is \n, which nobody searches for.
+        # Decoded: in JSON text a line break is \n, which users do not search for.
         for name, value in arguments.items():
             yield f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"

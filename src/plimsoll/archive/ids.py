@@ -22,7 +22,7 @@ _TRIES_WITH_WORDS = 8
 
 
 def session_ids(now: float, random: Random) -> Iterator[str]:
-    """Ids for a session that begins now, without end; the first that is free is taken."""
+    """An endless sequence of ids for a session that begins now; the first free one is used."""
     moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d-%H%M%S")
     qualities, things = _words()
     name = ""

@@ -20,44 +20,44 @@ class IncomingMessage:
     """A message from a messaging platform."""
 
     place: str  # the room or chat
-    event: str  # the platform's name for it, which no other message of the place has
+    event: str  # the platform's id of the message, unique in the place
     sender: str
     text: str
     kind: IncomingKind = "text"
-    speaker: str = ""  # the sender's name, where several people speak in the place
+    speaker: str = ""  # the sender's name, if several people speak in the place
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRoom:
-    """A room or chat: the session that is its conversation now, and how far its newest answer was sent."""
+    """A room or chat: its current session, and how far its newest answer was sent."""
 
     session: str = ""
     told: str = ""
 
 
 class Inbox(ABC):
-    """Messages of one account: of a platform and the name that Plimsoll has there."""
+    """Messages to one account on a messaging platform."""
 
     @abstractmethod
     async def receive(self, messages: Sequence[IncomingMessage], position: str) -> list[IncomingMessage]:
-        """Take down messages and how far the platform was read; those of them that wait for an answer."""
+        """Store messages and the read position. Returns those that wait for an answer."""
 
     @abstractmethod
     async def position(self) -> str:
-        """How far the platform was read; empty: never."""
+        """The position up to which the platform was read; empty: never."""
 
     @abstractmethod
     async def waiting(self) -> list[IncomingMessage]:
-        """Messages that are not settled, in the order in which they came."""
+        """Messages that are not settled, in order of arrival."""
 
     @abstractmethod
     async def settle(self, messages: Sequence[IncomingMessage]) -> None:
-        """These are answered. Their words are in the log of the session, so none are kept here."""
+        """Mark messages as answered. Their text is in the session's log, so it is deleted here."""
 
     @abstractmethod
     async def room(self, place: str) -> ChatRoom:
-        """What is known of a room; nothing is known of a new one."""
+        """The state of a room; empty for a new one."""
 
     @abstractmethod
     async def update_room(self, place: str, *, session: str | None = None, told: str | None = None) -> None:
-        """Change what is given."""
+        """Change the given fields."""

@@ -4,13 +4,12 @@
                 ▲                                    │
              search                               events
 
-Promises of every store: what `append` has returned is never lost, not by a crash
-either; a message is stored once however often its turn is saved; a compaction is
-stored as a whole or not at all; no row is ever copied forward; sessions do not see
-each other, and a fork shares its parent's past without copying it.
+Every store guarantees: messages that `append` has stored are never lost, not even in a crash; a message is stored
+once, however often its turn is saved; a compaction is stored completely or not at all; rows are never copied;
+sessions do not see each other, and a fork shares its parent's messages without copying them.
 
-An archive is bound to one owner when `ArchiveStore.for_owner` makes it. Ids of sessions, nodes,
-views and handles that belong to anybody else are unknown to it, in reading and in writing alike.
+`ArchiveStore.for_owner` binds an archive to one owner. Ids of sessions, nodes, views and handles of other owners are
+unknown to it, for reading and for writing.
 """
 
 from abc import ABC, abstractmethod
@@ -42,7 +41,7 @@ class Archive(ABC):
     @property
     @abstractmethod
     def owner(self) -> Owner:
-        """Whose sessions these are. It never changes."""
+        """The owner of these sessions. It never changes."""
 
     # Sessions
 
@@ -52,11 +51,11 @@ class Archive(ABC):
 
     @abstractmethod
     async def session(self, id: str) -> Session:
-        """The session of this id or of this unique beginning; `UnknownSession` names the nearest otherwise."""
+        """The session with this id or unique prefix; otherwise raises `UnknownSession`, which names the nearest."""
 
     @abstractmethod
     async def sessions(self, *, limit: int = 50, offset: int = 0, prefix: str = "") -> list[Session]:
-        """Sessions whose id begins so, the one that was last written to first."""
+        """Sessions whose id starts with `prefix`, most recently written first."""
 
     @abstractmethod
     async def figures(self, ids: Sequence[str]) -> list[SessionFigures]:
@@ -78,15 +77,15 @@ class Archive(ABC):
         view: int | None = None,
         actor: str = "",
     ) -> Session:
-        """A session that shares everything up to message `at` (default: the newest) and goes its own way.
+        """Create a session that shares everything up to message `at` (default: the newest) and continues separately.
 
-        It begins with `view`, which knows nothing of later messages; by default with the newest such view. Here and
-        in the methods below, `actor` names the person whose action is recorded; without one, none is.
+        It starts with `view`, which must not cover later messages; by default with the newest such view. Here and in
+        the methods below, `actor` names the user whose action is recorded; without one, none is.
         """
 
     @abstractmethod
     async def delete(self, id: str) -> int:
-        """Remove a session and its messages. Those that forks share stay for them; how many is returned."""
+        """Delete a session and its messages. Returns how many messages stay because forks share them."""
 
     # The log
 
@@ -114,31 +113,31 @@ class Archive(ABC):
 
     @abstractmethod
     async def messages(self, id: str, first: int = 1, last: int | None = None) -> list[StoredMessage]:
-        """Messages `first` to `last`, as they were said. Ask in pages; a log can be long."""
+        """Messages `first` to `last` of the log. Read in pages; a log can be long."""
 
     @abstractmethod
     async def outline(self, id: str, first: int = 1, evidence: str = "") -> SessionOutline:
         """Sizes of the messages from `first` on and of all views, without reading a message.
 
-        `evidence` is the heading behind which a summary's evidence stands.
+        `evidence` is the heading that starts a summary's evidence.
         """
 
     @abstractmethod
     async def find_by_handle(
         self, handle: str, *, id: str | None = None, last: int | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        """Messages whose content has a handle that begins so, one for each handle.
+        """Messages whose content has a handle with this prefix, one for each handle.
 
-        `last` limits it to the messages of the session `id` up to this one.
+        `last` limits it to messages of the session `id` up to this one.
         """
 
     @abstractmethod
     async def pin(self, id: str, sequence: int, *, actor: str = "") -> None:
-        """Keep a message word for word through all compactions; `Conflict` where one has taken it out already."""
+        """Keep a message verbatim through all compactions; raises `Conflict` if one has already removed it."""
 
     @abstractmethod
     async def unpin(self, id: str, sequence: int, *, actor: str = "") -> None:
-        """Let a message go its way again."""
+        """Unpin a message."""
 
     @abstractmethod
     async def pins(self, id: str) -> list[int]:
@@ -164,14 +163,14 @@ class Archive(ABC):
 
     @abstractmethod
     async def nodes(self, id: str, *, inherited: bool = False) -> list[Node]:
-        """All nodes that this session wrote, the oldest first, those of undone compactions too.
+        """All nodes that this session wrote, oldest first, including those of undone compactions.
 
-        With `inherited`, also those that the sessions it was forked from wrote about messages that it shares.
+        With `inherited`, also those that its parent sessions wrote about messages that it shares.
         """
 
     @abstractmethod
     async def add_nodes(self, id: str, nodes: Sequence[Node], *, lease: Lease | None = None) -> None:
-        """Store nodes that no view shows yet, with their edges; one that is there already is left as it is."""
+        """Store nodes that are in no view yet, with their edges; existing ones are not changed."""
 
     @abstractmethod
     async def commit_compaction(
@@ -183,7 +182,7 @@ class Archive(ABC):
         lease: Lease | None = None,
         action: Action | None = None,
     ) -> View:
-        """Nodes, their edges, the new view, the event and a person's action, in one transaction.
+        """Nodes, their edges, the new view, the event and a user's action, in one transaction.
 
         Raises `Conflict` if the view is not the draft's base or a pinned message would leave it, `StaleLease` if
         another process holds the lease now.
@@ -191,11 +190,11 @@ class Archive(ABC):
 
     @abstractmethod
     async def record_compaction(self, id: str, event: CompactionEvent) -> CompactionEvent:
-        """An attempt that changed nothing, and why."""
+        """Record an attempt that changed nothing, and why."""
 
     @abstractmethod
     async def undo(self, id: str, *, lease: Lease | None = None, actor: str = "") -> View:
-        """Go back to the view before the last compaction or edit. What was said since stays."""
+        """Return to the view before the last compaction or edit. Later messages stay."""
 
     @abstractmethod
     async def redo(self, id: str, *, lease: Lease | None = None, actor: str = "") -> View:
@@ -207,39 +206,39 @@ class Archive(ABC):
 
     @abstractmethod
     async def compactions(self, id: str, *, limit: int = 100) -> list[CompactionEvent]:
-        """The newest events, oldest of them first."""
+        """The newest events, in chronological order."""
 
     @abstractmethod
     async def compaction(self, id: str, number: int) -> CompactionEvent:
         """The event with this number, counted from 1; raises `UserError` if there is none."""
 
-    # People
+    # Users' actions
 
     @abstractmethod
     async def record_action(self, id: str, action: Action) -> None:
-        """What a person did that changed nothing, such as an export."""
+        """Record a user's action that changed nothing, such as an export."""
 
     @abstractmethod
     async def actions(self, id: str, *, limit: int = 100) -> list[Action]:
-        """The newest actions of people, oldest of them first."""
+        """The newest actions of users, in chronological order."""
 
     @abstractmethod
     async def edits(self, id: str) -> PersonEdits:
-        """What people removed from the current view."""
+        """What users removed from the current view."""
 
-    # Money
+    # Usage
 
     @abstractmethod
     async def record_usage(self, id: str, usage: UsageRecord) -> UsageRecord:
-        """What a request used."""
+        """Record what a request used."""
 
     @abstractmethod
     async def usage(self, id: str, *, limit: int = 1_000) -> list[UsageRecord]:
-        """The newest records, oldest of them first."""
+        """The newest records, in chronological order."""
 
     @abstractmethod
     async def usage_total(self, id: str) -> UsageTotal:
-        """All requests together."""
+        """The total of all requests."""
 
     # Leases
 
@@ -255,10 +254,10 @@ class Archive(ABC):
 
     @abstractmethod
     async def release(self, lease: Lease) -> None:
-        """Let others have it; nothing happens where they already do."""
+        """Release the lease; has no effect if another process holds it."""
 
     # Search
 
     @abstractmethod
     async def search(self, query: SearchQuery) -> SearchPage:
-        """Messages that fit, a page at a time."""
+        """Matching messages, one page at a time."""

@@ -2,8 +2,8 @@
 
     plim-4f9c2a71d0e3-Zk3v…        12 hexadecimal digits, then 43 characters of 256 random bits
 
-A secret of 256 random bits cannot be guessed, so one round of a fast hash keeps it; a slow one would
-only slow down every request.
+A secret of 256 random bits cannot be guessed, so one round of a fast hash is enough; a slow one would only slow down
+every request.
 """
 
 import secrets
@@ -19,7 +19,7 @@ _LONGEST = 200  # maximum characters of a key
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key at the one moment when its text is known."""
+    """A new key; the only time its text is known."""
 
     id: str
     text: str = field(repr=False)
@@ -33,7 +33,7 @@ def new_key(id: str | None = None) -> NewKey:
 
 
 def is_key(text: str) -> bool:
-    """Whether a text is meant as a key of a gateway, right or wrong."""
+    """Whether a text has the form of a gateway key, valid or not."""
     return text.startswith(PREFIX)
 
 
@@ -46,7 +46,7 @@ def split_key(text: str) -> tuple[str, str] | None:
 
 
 def digest_of(secret: str) -> bytes:
-    """What is kept of a secret."""
+    """The stored digest of a secret."""
     return sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 

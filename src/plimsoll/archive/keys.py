@@ -23,7 +23,7 @@ DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class KeyLimits:
-    """How much a key may use; None: as much as it likes."""
+    """A key's limits; None: unlimited."""
 
     requests_per_minute: int | None = None
     tokens_per_day: int | None = None
@@ -41,13 +41,13 @@ class AccessKey:
     created: float
     revoked: float | None = None
     reads: str | None = (
-        None  # of a read-only key: the owner whose sessions it reads; None: its own, with writing
+        None  # of a read-only key: the owner whose sessions it reads; None: it reads and writes its own
     )
 
 
 @dataclass(frozen=True, slots=True)
 class KeyUsage:
-    """What a key has used. Input, cached or not, and output count as tokens alike."""
+    """What a key has used. Input (cached or not) and output tokens count the same."""
 
     requests: int = 0
     tokens: int = 0
@@ -62,7 +62,7 @@ class KeyUsage:
 
 @dataclass(frozen=True, slots=True)
 class KeySnapshot:
-    """All keys, revoked ones too, and what each has used today."""
+    """All keys, including revoked ones, and what each has used today."""
 
     now: float
     keys: tuple[AccessKey, ...]
@@ -71,7 +71,7 @@ class KeySnapshot:
 
 @dataclass(frozen=True, slots=True)
 class RequestShare:
-    """Requests that one process may let through in the minute that began at `start`."""
+    """Requests that one process may admit in the minute that began at `start`."""
 
     requests: int
     start: int
@@ -80,7 +80,7 @@ class RequestShare:
 
 @dataclass(frozen=True, slots=True)
 class UsageSettlement:
-    """What one process has used with a key since it last said so, and what it still has reserved."""
+    """What one process has used with a key since its last settlement, and what it still has reserved."""
 
     key: str
     spent: KeyUsage = field(default_factory=KeyUsage)
@@ -97,7 +97,7 @@ class ReservationRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The answer: how much was added to the reservation, None for nothing; and what the key has used today."""
+    """The granted addition to the reservation (None: nothing), and what the key has used today."""
 
     granted: KeyUsage | None
     used: KeyUsage
@@ -126,17 +126,17 @@ class KeyStore(ABC):
 
     @abstractmethod
     async def book(self) -> KeySnapshot:
-        """Everything, in one look."""
+        """All keys and usage in one query."""
 
     @abstractmethod
     async def set_aside(self, id: str, most: int, part: int) -> RequestShare:
-        """One `part`th of what is left of this minute's `most` requests, at least one; none where none is left."""
+        """Reserve one `part`th of the requests left in this minute's `most`, at least one; none if none are left."""
 
     @abstractmethod
     async def settle(self, holder: str, settlements: Sequence[UsageSettlement], lease: float) -> None:
-        """Add what keys have used to today's sums; what the process `holder` has reserved becomes what it says.
+        """Add usage to today's sums, and replace the reservations of the process `holder`.
 
-        A reservation that is not settled again within `lease` seconds is void.
+        A reservation expires if it is not settled again within `lease` seconds.
         """
 
     @abstractmethod

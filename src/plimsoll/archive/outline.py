@@ -4,7 +4,7 @@
     views      1–3 · message 9 shortened to 40 tokens · node n:3f… of 2,100     one per view that was ever in force
     events     compactions without their ledgers · usage: one column per field
 
-It is what a page needs to draw a session of many thousand messages, and costs a few numbers per message.
+It is what a page needs to plot a session of many thousand messages, and takes a few numbers per message.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class ReferenceOutline:
     last: int = 0
     tokens: int | None = None  # None for a run of whole messages, whose sizes the outline has
     node: str = ""
-    evidence: int = 0  # how many tokens of a node stand behind the heading that was asked for
+    evidence: int = 0  # tokens of a node after the evidence heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ViewOutline:
 
 @dataclass(frozen=True, slots=True)
 class UsageColumns:
-    """What every request used, one column per field of `UsageRecord`, oldest first."""
+    """The usage of every request, one column per field of `UsageRecord`, oldest first."""
 
     model: tuple[str, ...] = ()
     input: tuple[int, ...] = ()
@@ -56,7 +56,7 @@ class SessionOutline:
     session: Session
     first: int
     roles: tuple[str, ...]
-    tokens: tuple[int, ...]  # as the model sees them: a message that is too large counts in its short form
+    tokens: tuple[int, ...]  # as the model sees them: an oversized message counts in its short form
     times: tuple[float, ...]
     media: tuple[int, ...]  # bytes of images, sounds and files
     views: tuple[ViewOutline, ...]

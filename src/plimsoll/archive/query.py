@@ -17,12 +17,12 @@ from plimsoll.archive.encoding import UNSPACED, spaced, storable
 from plimsoll.errors import UserError
 from plimsoll.messages import Message
 
-# Decides about a message, given the assistant message before it where it is a tool result.
+# Decides about a message, given the preceding assistant message if it is a tool result.
 MessagePredicate: TypeAlias = Callable[[Message, Message | None], bool]
 Mode = Literal["words", "substring", "regex"]
 Order = Literal["newest", "oldest", "relevance"]
 
-GRAM = 3  # characters that one entry of the substring index has
+GRAM = 3  # characters per entry of the substring index
 LONGEST = 1_000  # characters of a query
 # Alternatives, free spacing, numbered or named escapes, fuzzy counts: no literals are derived from these.
 _OPAQUE = re.compile(r"\||\(\?[a-zA-Z]*x|\\[0-9xuUNpPgkKLQRX]|\{(?![0-9,])")
@@ -32,7 +32,7 @@ _TOKEN = re.compile(f"[{UNSPACED}]|[^\\W_{UNSPACED}]+")
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A search. `first` and `last` limit it to messages of one session, `accepts` to those that it accepts."""
+    """A search. `first` and `last` limit it to a range of one session's messages, `accepts` filters them."""
 
     text: str
     mode: Mode = "words"
@@ -44,8 +44,8 @@ class SearchQuery:
     before: float | None = None
     order: Order = "newest"
     limit: int = 20
-    cursor: int | None = None  # `next` of the page before
-    deadline: float = 5.0  # seconds after which a page comes back unfinished
+    cursor: int | None = None  # `next` of the previous page
+    deadline: float = 5.0  # seconds after which an incomplete page is returned
     accepts: MessagePredicate | None = None
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ class Term:
 
     @property
     def tokens(self) -> list[str]:
-        """The words of it, as an index of words has them."""
+        """Its words as the word index has them."""
         return _TOKEN.findall(self.text)
 
 
@@ -153,7 +153,7 @@ def literals_of(pattern: str) -> list[str]:
 
 
 def _runs(pattern: str) -> Iterator[str]:
-    """Runs of plain characters outside of groups and classes, none of which may be missing from a match."""
+    """Runs of plain characters outside groups and classes, all of which every match must contain."""
     run, at = "", 0
     while at < len(pattern):
         character, width = _literal(pattern, at)
@@ -171,7 +171,7 @@ def _runs(pattern: str) -> Iterator[str]:
 
 
 def _literal(pattern: str, at: int) -> tuple[str | None, int]:
-    """The plain character at a place, None for anything else, and how much of the pattern it takes."""
+    """The plain character at a position (None for anything else), and its width in the pattern."""
     sign = pattern[at]
     if sign == "\\":
         following = pattern[at + 1 : at + 2]
@@ -184,7 +184,7 @@ def _literal(pattern: str, at: int) -> tuple[str | None, int]:
 
 
 def _quantifier(pattern: str, at: int) -> tuple[int, int]:
-    """How often the piece before must occur, and the width of the sign that says so; (1, 0) without one."""
+    """How often the piece before must occur, and the width of the quantifier; (1, 0) without one."""
     found = re.compile(r"([*?]|\+|\{(\d*)(?:,\d*)?\})[?+]?").match(pattern, at)
     if found is None:
         return 1, 0
@@ -196,7 +196,7 @@ def _class_width(pattern: str, at: int) -> int:
     end = at + 1
     if pattern[end : end + 1] == "^":
         end += 1
-    end += 1  # a bracket in the first place is a member
+    end += 1  # a bracket in the first position is a member
     while end < len(pattern) and pattern[end] != "]":
         end += 2 if pattern[end] == "\\" else 1
     return end + 1 - at

@@ -3,7 +3,7 @@
     Session ─┬─ StoredMessage   the log: all messages, in order
              ├─ Node            a summary and its sources
              ├─ CompactionEvent a change of the view, and its reason
-             ├─ Action          what a person did to it
+             ├─ Action          a user's action on it
              ├─ UsageRecord     usage and cost of a request
              └─ Lease           which process may work on it
 
@@ -44,15 +44,15 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """One message of the log, as it was said."""
+    """One message of the log, unchanged."""
 
-    session: str  # the session in which it was read; a fork reads its parent's messages as its own
+    session: str  # the session that was read; a fork reads its parent's messages as its own
     sequence: int
     message: Message
     tokens: int
     time: float
     digest: str  # of the whole message, whatever the order of its keys
-    handle: str  # of its content, as stubs name it
+    handle: str  # of its content, as used in stubs
 
     @property
     def role(self) -> str:
@@ -61,7 +61,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Messages `first` to `last`, both included, word for word."""
+    """Messages `first` to `last`, inclusive, verbatim."""
 
     first: int
     last: int
@@ -72,7 +72,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class NodeLink:
-    """The summary node of this id."""
+    """The summary node with this id."""
 
     node: str
 
@@ -103,7 +103,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class CompactionEvent:
-    """One change of the view: a compaction attempt, a person's edit, an undo or a redo.
+    """One change of the view: a compaction attempt, a user's edit, an undo or a redo.
 
     The store sets the last five fields.
     """
@@ -121,7 +121,7 @@ class CompactionEvent:
     money: float | None = None  # USD; None if the price is unknown
     seconds: float = 0.0
     waited: float = 0.0  # seconds that the user waited
-    author: str = ""  # the person who asked for it; empty: nobody did
+    author: str = ""  # the user who asked for it; empty: automatic
     session: str = ""
     time: float = 0.0
     view_before: int = 0
@@ -132,13 +132,13 @@ class CompactionEvent:
     def refused(
         cls, trigger: str, engine: str, messages: int, tokens: int, reason: str = ""
     ) -> "CompactionEvent":
-        """An attempt that left the view as it was."""
+        """An attempt that did not change the view."""
         return cls(trigger, engine, "refused", reason, messages, messages, tokens, tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a person did to a session. The store sets the last four fields."""
+    """A user's action on a session. The store sets the last four fields."""
 
     action: str  # compact, edit, drop, undo, redo, pin, unpin, fork, export
     actor: str
@@ -151,22 +151,22 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class PersonEdits:
-    """What people removed from the current view. No compaction may bring it back."""
+    """What users removed from the current view. No compaction may bring it back."""
 
     dropped: tuple[int, ...] = ()  # messages
-    summary: Node | None = None  # the newest summary that a person wrote
-    covered: tuple[Span, ...] = ()  # the messages that this summary stands for
-    views: tuple[int, ...] = ()  # that the edits made
+    summary: Node | None = None  # the newest summary that a user wrote
+    covered: tuple[Span, ...] = ()  # the messages that this summary covers
+    views: tuple[int, ...] = ()  # created by the edits
 
     @property
     def hidden(self) -> frozenset[int]:
-        """The messages that no later summary may be written from."""
+        """The messages that later summaries must not use."""
         return frozenset(self.dropped).union(*(range(one.first, one.last + 1) for one in self.covered))
 
 
 @dataclass(frozen=True, slots=True)
 class UsageRecord:
-    """What one request used. Input counts neither what was read from the cache nor what was written to it."""
+    """The usage of one request. Input excludes tokens read from the cache or written to it."""
 
     model: str
     input: int = 0
@@ -181,7 +181,7 @@ class UsageRecord:
 
 @dataclass(frozen=True, slots=True)
 class UsageTotal:
-    """All requests of a session together."""
+    """The total of all requests of a session."""
 
     requests: int = 0
     input: int = 0

@@ -2,7 +2,7 @@
 
     a = 1, answer        b = a, 3, answer        history(b) = 1, answer, 3, answer
 
-Each owner has replies of its own. A reply is kept for 30 days, as OpenAI does.
+Each owner has separate replies. A reply is kept for 30 days, as at OpenAI.
 """
 
 from abc import ABC, abstractmethod
@@ -19,4 +19,4 @@ class ReplyArchive(ABC):
 
     @abstractmethod
     async def history(self, name: str) -> list[str]:
-        """The bodies from the first reply of the conversation to this one; empty where one of them is not known."""
+        """The bodies from the conversation's first reply to this one; empty if one of them is unknown."""

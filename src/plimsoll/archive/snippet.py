@@ -1,7 +1,7 @@
 """The snippet around a match, and a matcher with a time limit.
 
     … cfg = parse_config(path) …
-            └──────────┘          marks are places within the snippet
+            └──────────┘          marks are positions within the snippet
 
 A pattern may take exponential time: `plimsoll.patterns` bounds it before it is compiled, and every search has a
 deadline.
@@ -19,7 +19,7 @@ SNIPPET = 160
 MOST_MARKS = 8
 _BEFORE = 48  # characters shown ahead of the first match
 Places = list[tuple[int, int]]
-Matcher = Callable[[str, float], Places]  # a text and the seconds left; the places that match, none: no match
+Matcher = Callable[[str, float], Places]  # a text and the seconds left ─► matching positions; empty: no match
 
 
 def matcher_for(query: SearchQuery) -> Matcher:
@@ -32,7 +32,7 @@ def matcher_for(query: SearchQuery) -> Matcher:
 
 
 def marker_for(query: SearchQuery) -> Matcher:
-    """What finds the places to mark in a text that an index of words has found."""
+    """A matcher for the positions to mark in a text that the word index found."""
     return _matcher([regex.compile(word_pattern(query.text), regex.IGNORECASE)])
 
 
@@ -65,7 +65,7 @@ def _literal(text: str) -> "regex.Pattern[str]":
 
 
 def cut(text: str, places: Places) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """At most `SNIPPET` characters around the first place, and the places within them."""
+    """At most `SNIPPET` characters around the first position, and the positions within them."""
     first = places[0][0] if places else 0
     start = max(0, first - _BEFORE)
     end = min(len(text), start + SNIPPET)
@@ -76,6 +76,6 @@ def cut(text: str, places: Places) -> tuple[str, tuple[tuple[int, int], ...]]:
 
 
 def hit(session: str, sequence: int, role: str, time: float, text: str, places: Places) -> SearchHit:
-    """A message that was found, with the piece of it to show."""
+    """A search hit with its snippet."""
     snippet, marks = cut(text, places)
     return SearchHit(session, sequence, role, time, snippet, marks)

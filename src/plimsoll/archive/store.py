@@ -32,24 +32,24 @@ class ArchiveStore(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Finish what is being written and let go of the store. Its archives answer no more."""
+        """Finish pending writes and close the store. Its archives stop working."""
 
     @abstractmethod
     def for_owner(self, owner: Owner) -> Archive:
-        """The sessions of this owner; those of all others do not exist for it."""
+        """The sessions of this owner; other owners' sessions are not visible."""
 
     @property
     @abstractmethod
     def keys(self) -> KeyStore:
-        """Who may use a gateway on this store."""
+        """The access keys of gateways on this store."""
 
     @abstractmethod
     def inbox(self, account: str) -> Inbox:
-        """Messages to this account on a chat platform until they are answered; no other account's."""
+        """Unanswered messages to this account on a messaging platform; no other account's."""
 
     @abstractmethod
     def replies(self, owner: Owner) -> ReplyArchive:
-        """Replies that clients of this owner continue by their ids; no other owner's."""
+        """Replies that this owner's clients continue by their ids; no other owner's."""
 
     @abstractmethod
     async def session(self, id: str) -> Session:
@@ -57,12 +57,12 @@ class ArchiveStore(ABC):
 
     @abstractmethod
     async def sessions(self, *, limit: int = 50, offset: int = 0, prefix: str = "") -> list[Session]:
-        """Sessions of all owners whose id begins so, the one that was last written to first."""
+        """Sessions of all owners whose id starts with `prefix`, most recently written first."""
 
     @abstractmethod
     async def check(self) -> list[str]:
-        """Everything that is wrong with the store, a sentence each; empty: sound."""
+        """The faults of the store, one sentence each; empty if there are none."""
 
     @abstractmethod
     async def mend_search(self) -> int:
-        """Make messages findable that search has lost; how many these were."""
+        """Add messages that are missing from the search index. Returns how many."""

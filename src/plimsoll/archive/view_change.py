@@ -23,7 +23,7 @@ from plimsoll.models import estimate_message_tokens
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who wrote the new summary, and what is known about it."""
+    """Who wrote the new summary, and its facts."""
 
     model: str = ""
     degraded: bool = False
@@ -37,7 +37,7 @@ def draft_of(
     after: Sequence[Message],
     author: Author | None = None,
 ) -> ViewDraft:
-    """The view that `after` is, as references into the log, and the nodes that it adds.
+    """The view for `after`, as references into the log, with its new nodes.
 
     `before` are the items of the view `base`. A message after that is the same object as one of theirs is that one,
     whatever else is equal to it.
@@ -45,7 +45,7 @@ def draft_of(
     places = match_messages(
         [item.message for item in before],
         after,
-        # A node is a text of our own and is never rewritten.
+        # A node's text is ours and is never rewritten.
         fixed=[place for place, item in enumerate(before) if item.node],
         shortened=[place for place, item in enumerate(before) if item.shortened],
     )
@@ -102,7 +102,7 @@ def _node(session: str, message: Message, sources: tuple[Source, ...], author: A
 
 
 def _sources(gone: Sequence[ViewItem]) -> tuple[Source, ...]:
-    """What left, in its order, runs joined."""
+    """The removed items as sources, in order, with runs joined."""
     sources: list[Source] = []
     for item in gone:
         last = sources[-1] if sources else None

@@ -30,7 +30,7 @@ Reference = Span | ShortenedReference | NodeLink
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """References up to message `through`; all messages after it follow word for word."""
+    """References up to message `through`; all later messages follow verbatim."""
 
     number: int
     references: tuple[Reference, ...] = ()
@@ -103,9 +103,9 @@ def sequences_of(references: Sequence[Reference]) -> Iterator[Span]:
 
 
 def faults(references: Sequence[Reference], through: int, last: int) -> Iterator[str]:
-    """What is wrong with a list of references for a log of `last` messages; nothing for a sound one."""
+    """The faults of a list of references for a log of `last` messages; none for a valid one."""
     if not 0 <= through <= last:
-        yield f"it reaches to message {through}, and the log has {last}"
+        yield f"it covers messages up to {through}, but the log has {last}"
     highest = 0
     for span in sequences_of(references):
         if not 1 <= span.first <= span.last <= through:

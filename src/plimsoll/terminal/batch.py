@@ -1,10 +1,10 @@
-"""Compacts many conversations, on all cores or side by side in threads.
+"""Compacts many conversations, on all cores or in threads.
 
     few ─────────────────► in this process
     many ────────────────► worker, worker, …      in processes
-    a model writes ──────► thread, thread, …      where we mostly wait for it
+    a model writes ──────► thread, thread, …      because we mostly wait for it
 
-Outcomes come in the order of the conversations.
+Outcomes are in the order of the conversations.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,9 +21,9 @@ FEWEST_FOR_WORKERS = 8
 def compact_all(
     plan: BatchPlan, transcripts: Sequence[Transcript], workers: int | None = None
 ) -> Iterator[BatchOutcome]:
-    """Every conversation in order, in worker processes or threads where there are many of them."""
+    """Compact every conversation, in order; in worker processes or threads if there are many."""
     jobs = [BatchJob(plan, transcript) for transcript in transcripts]
-    if plan.summarizer is not None:  # it may hold a connection, which does not travel between processes
+    if plan.summarizer is not None:  # it may have a connection, which cannot be sent to another process
         yield from _in_threads(jobs, min(plan.at_once, len(jobs)))
         return
     count = min(workers or cores(), len(jobs)) if len(jobs) >= FEWEST_FOR_WORKERS else 1
@@ -38,5 +38,5 @@ def _in_threads(jobs: Sequence[BatchJob], count: int) -> Iterator[BatchOutcome]:
     try:
         yield from pool.map(compact_one, jobs)
     finally:
-        # What is under way ends when its summarizer is closed, which is the caller's to do.
+        # Work in progress ends when the caller closes the summarizer.
         pool.shutdown(wait=False, cancel_futures=True)

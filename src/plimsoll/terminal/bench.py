@@ -36,7 +36,7 @@ from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import read_example
 
 WINDOW = 64_000
-# In a window of 64,000 the bundled conversation fits so well that the newest messages alone keep as much.
+# With a window of 64,000 the bundled conversation fits so well that the newest messages alone keep as much.
 EXAMPLE_WINDOW = 32_000
 _HEADINGS = (
     "cuts",
@@ -112,7 +112,7 @@ def bench(
 
 
 def _nothing(found: Sequence[MeasuredConversation], plan: MeasurementPlan) -> UserError:
-    """Why nothing was measured."""
+    """The error that says why nothing was measured."""
     readable = [one for one in found if not one.failure]
     if not readable:
         return TranscriptError(found[0].failure)
@@ -143,7 +143,7 @@ def _fitted(files: Sequence[InputFile], plan: MeasurementPlan, budget: int) -> S
 
 
 def _measured(files: Sequence[InputFile], plan: MeasurementPlan, doing: str) -> list[MeasuredConversation]:
-    """Every conversation, with a progress bar; without files, the one that comes with Plimsoll."""
+    """Measure every conversation, with a progress bar; without files, the bundled one."""
     if not files:
         return [measured(one, plan) for one in read_example()]
     console = Console(stderr=True)

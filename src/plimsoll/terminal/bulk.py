@@ -2,7 +2,7 @@
 
     INPUT… ──► rows ──► all cores, or Ray ──► OUT/data.jsonl, report.jsonl, rejects.jsonl, statistics.md
 
-What was interrupted continues when the same command runs again. Progress and notes go to standard error.
+An interrupted run continues when the same command runs again. Progress and notes go to standard error.
 """
 
 from contextlib import ExitStack
@@ -35,7 +35,7 @@ from plimsoll.terminal.summary_model import open_summary_model
 from plimsoll.terminal.tables import plain
 from plimsoll.terminal.token_option import tokens_option
 
-_ROWS_WITH_MODEL = 4  # of a chunk: a summary that was paid for should be in the files soon
+_ROWS_WITH_MODEL = 4  # per chunk: a paid summary should be in the files soon
 
 
 @click.command()
@@ -54,11 +54,11 @@ _ROWS_WITH_MODEL = 4  # of a chunk: a summary that was paid for should be in the
 @click.option("--workers", type=click.IntRange(1), help="Processes; default: one for each core.")
 @click.option("--ray", "address", is_flag=False, flag_value=LOCAL, metavar="[ADDRESS]", help="Run on Ray.")
 @click.option("--use-model", is_flag=True, help="Let the summary model write the summaries, instead of code.")
-@click.option("--at-once", type=click.IntRange(1, 256), help="With --use-model: summaries side by side.")
-@click.option("--max-spend", type=click.FloatRange(0), metavar="USD", help="With --use-model: most to spend.")
+@click.option("--at-once", type=click.IntRange(1, 256), help="With --use-model: summaries at the same time.")
 @click.option(
-    "--retries", type=click.IntRange(0, 10), help="With --use-model: repetitions of a failed request."
+    "--max-spend", type=click.FloatRange(0), metavar="USD", help="With --use-model: spending limit."
 )
+@click.option("--retries", type=click.IntRange(0, 10), help="With --use-model: retries of a failed request.")
 @click.option(
     "--restart", is_flag=True, help="Replace the output of an earlier run instead of continuing it."
 )
@@ -124,7 +124,7 @@ def _check(inputs: tuple[str, ...], address: str | None, use_model: bool, limits
         raise click.UsageError("Pass files or folders with conversations.")
     if use_model and address is not None:
         raise click.UsageError(
-            "--use-model runs on one machine, where its limits hold for all requests; omit --ray."
+            "--use-model runs on one machine, so that its limits apply to all requests; omit --ray."
         )
     given = next((name for name, value in limits.items() if value is not None), None)
     if given and not use_model:
@@ -132,7 +132,7 @@ def _check(inputs: tuple[str, ...], address: str | None, use_model: bool, limits
 
 
 def _plan(settings: Settings, every: bool) -> tuple[BatchPlan, list[str]]:
-    """How every conversation is compacted, and what a person should know about it."""
+    """The plan for every conversation, and notices for the user."""
     model, compression = settings.model, settings.compression
     card, name = model.card(), model.name or ""
     notices = []
@@ -161,7 +161,7 @@ def _plan(settings: Settings, every: bool) -> tuple[BatchPlan, list[str]]:
     notices.append(
         f"rows that name no known model get a window of {DEFAULT_WINDOW:,} tokens. Set --model or --window."
     )
-    # Only what decides about windows: nothing else has to travel to other processes and machines.
+    # Only the settings that decide about windows; nothing else is sent to other processes and machines.
     windows = Settings(model=settings.model, compression=compression, models=settings.models)
     return replace(plan, settings=windows), notices
 
@@ -186,7 +186,7 @@ def _runner(plan: BatchPlan, workers: int | None, address: str | None) -> Runner
 
 
 def _run(run: BulkRun, folder: OutputFolder, runner: Runner, summaries: LimitedSummaries | None) -> None:
-    """Process everything, with a progress bar for a person who waits."""
+    """Process everything, with a progress bar."""
     if folder.rows and not folder.is_finished:
         _note(f"continuing {folder.path}: {folder.rows:,} rows are done.")
     if summaries is not None and not folder.is_finished:
@@ -212,7 +212,7 @@ def _run(run: BulkRun, folder: OutputFolder, runner: Runner, summaries: LimitedS
         except KeyboardInterrupt:
             progress.stop()
             click.echo(
-                f"Stopped. {folder.rows:,} rows are in {folder.path}, and a few more will be taken over. "
+                f"Stopped. {folder.rows:,} rows are in {folder.path}, and a few more will be reused. "
                 "Run the same command again to continue.",
                 err=True,
             )

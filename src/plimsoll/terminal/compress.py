@@ -1,11 +1,10 @@
 """`plimsoll compress`: compact conversation files and show what was kept.
 
     files ─► read all ─► compact each ─► write --output ─► table, or JSON lines
-                              └─ the summary: by the auxiliary model where there is one, else by Plimsoll itself
+                              └─ the summary: by the auxiliary model if there is one, else extracted
 
-Every file is read before anything is compacted or written, so a mistake in the
-last one leaves no output behind. Results go to standard output, notices and the
-progress bar to standard error.
+Every file is read before anything is compacted or written, so an error in the last one leaves no output. Results go
+to standard output, notices and the progress bar to standard error.
 """
 
 import sys
@@ -53,7 +52,7 @@ EXAMPLE_WINDOW = 64_000
 
 
 def _complete_model(_ctx: click.Context, _option: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The model cards whose names begin like this."""
+    """The model cards whose names start like this."""
     return [
         CompletionItem(card.name, help=f"{card.prompt_limit:,} tokens")
         for card in shipped_cards()
@@ -127,7 +126,7 @@ def compress(
             "--json and --output - both write to standard output; pass a file to --output."
         )
     loaded = _settings(example, model, window, threshold)
-    # A model named here brings its own window, whatever the file says of another one.
+    # A model named here brings its own window, even if the file names another.
     named_here = model is not None and window is None
     transcripts = _read(paths)
     if target:
@@ -155,7 +154,7 @@ def compress(
 
 
 def _chosen_paths(paths: tuple[str, ...], latest: str | None, example: bool) -> tuple[str, ...]:
-    """What to read; nothing for the bundled conversation."""
+    """The files to read; none for the bundled conversation."""
     if sum((bool(paths), example, latest is not None)) > 1:
         raise click.UsageError("Pass conversation files, --latest or --example, not several of them.")
     if latest is not None:
@@ -168,7 +167,7 @@ def _chosen_paths(paths: tuple[str, ...], latest: str | None, example: bool) -> 
 def _write(
     lighter: Sequence[Transcript], originals: Sequence[Transcript], target: str | None, output: str | None
 ) -> list[str]:
-    """Write the results where they are wanted; what a person wants to know about it."""
+    """Write the results. Returns messages for the user."""
     if target:
         pairs = zip(lighter, originals, strict=True)
         written = [
@@ -190,7 +189,7 @@ def _settings(
     loaded = load_settings(flags=flags)
     stated = loaded.settings.model
     if example and stated.name is None and stated.context_length is None:
-        # Nobody says which model the example is for: a window in which it has to be compacted.
+        # The example names no model: use a window in which it must be compacted.
         return load_settings(flags=flags | {"model.context_length": EXAMPLE_WINDOW})
     return loaded
 
@@ -202,7 +201,7 @@ def _plan(
     auxiliary: Auxiliary | None,
     named_here: bool,
 ) -> tuple[BatchPlan, list[str]]:
-    """How to compact, and what a person should know about it."""
+    """The plan, and notices for the user."""
     name = settings.model.name or ""
     card = settings.model.card()
     own = overrides_for(settings.models, name).get("window")
@@ -236,7 +235,7 @@ def _plan(
 
 
 def _assumed(settings: Settings, transcripts: Sequence[Transcript]) -> Iterator[str]:
-    """Where a window had to be assumed."""
+    """Notices about assumed windows."""
     for name in sorted({one.model for one in transcripts if one.model}):
         model = settings.for_model(name).model.model_copy(update={"name": name})
         if model.context_length is None and not model.card().known:
@@ -255,7 +254,7 @@ def _unknown_model(name: str, window: int) -> str:
 
 
 def _read(paths: Sequence[str]) -> list[Transcript]:
-    """The conversations of these files; without one, the one that comes with Plimsoll."""
+    """The conversations in these files; without files, the bundled one."""
     if not paths:
         return read_example()
     if paths.count(STANDARD) > 1:
@@ -264,7 +263,7 @@ def _read(paths: Sequence[str]) -> list[Transcript]:
     console = Console(stderr=True)
     typed = (
         STANDARD in paths and sys.stdin.isatty()
-    )  # a person types there, and the status would be in the way
+    )  # the user types there, and the status would be in the way
     with console.status("reading …") if console.is_terminal and not typed else nullcontext() as status:
         for path in paths:
             if status:
@@ -274,7 +273,7 @@ def _read(paths: Sequence[str]) -> list[Transcript]:
 
 
 def _compact(plan: BatchPlan, transcripts: Sequence[Transcript]) -> list[BatchOutcome]:
-    """All outcomes, with a progress bar for a person who waits."""
+    """All outcomes, with a progress bar."""
     console = Console(stderr=True)
     with Progress(
         TextColumn("compacting"),
@@ -293,7 +292,7 @@ def _notices_of(transcripts: Iterable[Transcript]) -> list[str]:
 
 
 def _as_openai(transcripts: Sequence[Transcript]) -> list[str]:
-    """Which conversations left their format: a log can be read, and not be continued by its agent."""
+    """Notices for conversations whose format changed: a log can be read, but its agent cannot continue it."""
     titles = Counter(title for one in transcripts if (title := log_title(one.format)))
     return [
         f"written as OpenAI messages, not as {title}{f' ({count} of them)' if count > 1 else ''}. "
@@ -315,7 +314,7 @@ def _warn(outcomes: Sequence[BatchOutcome], focus: str | None) -> None:
 
 
 def _model_failures(outcomes: Sequence[BatchOutcome], auxiliary: Auxiliary | None) -> Iterator[str]:
-    """Failures of the summary models, each once, also those after which another model answered."""
+    """Failures of the summary models, each once, including those after which another model answered."""
     failures = Counter(failure for one in outcomes for failure in one.model_failures)
     for note in auxiliary.notes if auxiliary else ():
         if not any(note in failure for failure in failures):

@@ -1,4 +1,4 @@
-"""What `plimsoll compress` shows: a table for a person, or JSON lines."""
+"""Prints the result of `plimsoll compress`: a table, or JSON lines."""
 
 import json
 import shlex
@@ -22,25 +22,25 @@ from plimsoll.terminal.tables import (
 )
 from plimsoll.transcripts import Transcript
 
-PIPED_WIDTH = 160  # a file has no edge to fit into
+PIPED_WIDTH = 160  # a file has no width limit
 
 
 def print_json(outcomes: Sequence[BatchOutcome], in_full: bool) -> None:
-    """One line for each conversation, for programs."""
+    """Print one line of JSON for each conversation."""
     for outcome in outcomes:
         texts = {"summary": outcome.summary, "evidence": outcome.evidence} if in_full else {}
         click.echo(json.dumps(facts_of(outcome) | texts))
 
 
 def _original(transcript: Transcript, example: bool) -> str:
-    """Where `plimsoll recall` finds what was cleared: the conversation as it was, which is not the output."""
+    """The file for `plimsoll recall`: the original conversation, not the output."""
     if example:
         return "--example"
     return "FILE" if transcript.source == STANDARD_INPUT else shlex.quote(transcript.source)
 
 
 def show_summaries(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: bool) -> None:
-    """The summaries, of several conversations each under its name; what was cleared goes to standard error."""
+    """Print the summaries, with names if there are several; cleared results go to standard error."""
     for number, one in enumerate(outcomes):
         heading = "" if len(outcomes) == 1 else f"{chr(10) if number else ''}# {_name(one.transcript)}\n\n"
         summary = one.whole_summary or "No summary was needed."
@@ -50,7 +50,7 @@ def show_summaries(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: b
 
 
 def show(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: bool) -> None:
-    """The human's view; where nobody watches, the figures alone."""
+    """Print the tables for a terminal; only the figures otherwise."""
     console = Console(stderr=on_stderr, highlight=False)
     if not console.is_terminal:
         console.width = PIPED_WIDTH
@@ -71,7 +71,7 @@ def show(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: bool) -> No
 
 
 def _window(outcomes: Sequence[BatchOutcome]) -> str:
-    """The window that held, and whether anything was due."""
+    """The window in use, and whether compaction was due."""
     sizes = sorted({(one.window, one.due_at) for one in outcomes})
     said = f"window {sizes[0][0]:,} tokens, compaction due at {sizes[0][1]:,}"
     if len(sizes) > 1:
@@ -114,6 +114,6 @@ def _word(outcome: BatchOutcome) -> str:
 
 
 def _name(transcript: Transcript) -> str:
-    """The shortest name by which the person knows the conversation."""
+    """The shortest recognisable name of the conversation."""
     name = Path(transcript.source).name
     return name if transcript.line is None else f"{name}:{transcript.line}"

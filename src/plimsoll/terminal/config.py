@@ -38,7 +38,7 @@ from plimsoll.terminal.tables import plain
 
 
 def complete_key(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Keys that begin with what was typed."""
+    """Keys that start with what was typed."""
     return [
         CompletionItem(setting.key, help=setting.description)
         for setting in all_keys()

@@ -2,7 +2,7 @@
 
     FILE | SESSION | --latest AGENT ─► read ─► written for --to ─► the agent's folder, or --output
 
-Notices go to standard error, what was written to standard output.
+Notices go to standard error, the paths of written files to standard output.
 """
 
 import click
@@ -21,7 +21,7 @@ from plimsoll.transcripts import Transcript, converted, for_target
     "-o",
     "--output",
     metavar="OUT",
-    help="Folder that takes the place of the agent's own, or a file; - is standard output.",
+    help="Folder to use instead of the agent's own, or a file; - is standard output.",
 )
 def convert(sources: tuple[str, ...], latest: str | None, target: str, output: str | None) -> None:
     """Write a session for another agent, without compacting it.
@@ -48,7 +48,7 @@ def convert(sources: tuple[str, ...], latest: str | None, target: str, output: s
 
 
 def _size_notice(transcript: Transcript) -> list[str]:
-    """A conversation that does not fit the window of its model cannot be continued as it is."""
+    """A notice for a conversation that does not fit its model's window."""
     tokens = estimate_messages_tokens_rough(transcript.messages)
     limit = card_for(transcript.model or "").prompt_limit
     if tokens <= limit:

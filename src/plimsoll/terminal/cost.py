@@ -2,9 +2,8 @@
 
     files ─► the requests its agent sent ─► simulator ─► table, picture, or JSON lines
 
-Nothing is sent anywhere: tokens are estimated, prices and cache rules come from
-the model's card. The row `none` is the price without any cache. A second table shows the last row of the first
-under each compaction policy.
+Nothing is sent anywhere: tokens are estimated, prices and cache rules come from the model's card. The row `none` is
+the price without any cache. A second table shows the last row of the first under each compaction policy.
 """
 
 import json
@@ -52,13 +51,13 @@ _EXPENDABLE = (
     "plain",
     "written",
     "read",
-)  # what a narrow terminal goes without, in this order
-AUTOMATIC = "automatic"  # what a provider that caches by itself does, in place of a strategy
+)  # columns that a narrow terminal omits, in this order
+AUTOMATIC = "automatic"  # instead of a strategy, for providers that cache automatically
 
 
 def _finite(context: click.Context, parameter: click.Parameter, value: float) -> float:
     del context, parameter
-    if not isfinite(value):  # a range lets nan through, as it is neither below nor above anything
+    if not isfinite(value):  # a range accepts nan
         raise click.BadParameter(f"{value} is not a number of seconds.")
     return value
 
@@ -121,7 +120,7 @@ def _notices(priced: Sequence[PricedReplay], card: ModelCard, policy: CachingPol
 
 
 def _with_model(settings: Settings, transcripts: Sequence[Transcript]) -> Settings:
-    """The settings with the model that the files name, where nobody named another."""
+    """The settings with the model that the files name, unless another is set."""
     if settings.model.name is not None:
         return settings
     named = sorted({one.model for one in transcripts if one.model})
@@ -163,7 +162,7 @@ def _too_long(priced: Sequence[PricedReplay], card: ModelCard) -> Iterator[str]:
 
 
 def _compared(card: ModelCard, policy: CachingPolicy, strategy: str) -> list[tuple[str, str]]:
-    """Label and strategy of each row; the last one is what the person asked for."""
+    """Label and strategy of each row; the last one is the chosen one."""
     if strategy == "none" or (_takes_markers(card) and not policy.enabled):
         return [("none", "none")]
     if not _takes_markers(card):
@@ -176,7 +175,7 @@ def _compared(card: ModelCard, policy: CachingPolicy, strategy: str) -> list[tup
 def _policy(settings: Settings) -> CachingPolicy:
     model, caching = settings.model, settings.prompt_caching
     name = model.name or ""
-    # Without word of a provider or an address, a Claude model is taken to be asked at Anthropic.
+    # Without a provider or an address, a Claude model is assumed to be at Anthropic.
     by_name = "openrouter" if name.startswith("openrouter/") else "anthropic"
     provider = by_name if model.provider == "auto" and model.base_url is None else model.provider
     return caching_policy(
@@ -240,7 +239,7 @@ def _table(priced: Sequence[PricedReplay], without: frozenset[str]) -> Table:
 
 def _cells(bill: Bill, requests: int, base: Bill) -> tuple[str, ...]:
     money = _usd(bill.money)
-    if bill.money_most > bill.money * 1.001:  # a provider that promises nothing
+    if bill.money_most > bill.money * 1.001:  # a provider without a guaranteed cache
         money += f"–{_usd(bill.money_most)}"
     share = f"{bill.money / base.money:.0%}" if base.money else "–"
     return (

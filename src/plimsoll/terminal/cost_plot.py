@@ -1,4 +1,4 @@
-"""Draws what `plimsoll cost` found, as a PNG."""
+"""Draws the results of `plimsoll cost` as a PNG."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ _LINES = {"none": "#8d99ae", "system_and_3": "#3d6cb9", "planned": "#2a9d8f", "a
 
 
 def draw(priced: Sequence[PricedReplay], card: ModelCard, target: Path) -> None:
-    """Tokens of each request by price, and the money as it adds up, as a PNG."""
+    """Draw the tokens of each request by price, and the cumulative cost, as a PNG."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -46,7 +46,7 @@ def _draw_tokens(axes: "Axes", priced: Sequence[PricedReplay]) -> None:
         "write": [bill.written for bill in steps],
         "plain": [bill.plain for bill in steps],
     }
-    # Few requests are bars with a gap between them; many are drawn edge to edge, or the gaps would flicker.
+    # Few requests are bars with gaps; many are drawn edge to edge, because the gaps would flicker.
     width = 0.85 if len(steps) <= 120 else 1.0
     bottom = [0] * len(steps)
     for name, heights in layers.items():
@@ -78,7 +78,7 @@ def _draw_money(axes: "Axes", priced: Sequence[PricedReplay]) -> None:
 
 
 def _label_ends(axes: "Axes", ends: Iterable[tuple[float, str, str]], last: int) -> None:
-    """Each line's name and sum at its end, moved apart where they would overlap."""
+    """Label each line with its name and sum at its end, moved apart if they would overlap."""
     ordered = _same_joined(sorted(ends, key=lambda end: end[0]))
     top = max((spent for spent, _, _ in ordered), default=0.0) or 1.0
     lowest = 0.0

@@ -4,7 +4,7 @@
     threshold   at `compression.threshold`
     cost        as soon as it pays
 
-Code writes the summaries here, so they cost nothing; a summary model would add the price of its calls.
+Summaries are extracted here and cost nothing; a summary model would add the price of its calls.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from plimsoll.transcripts import Transcript
 
 POLICIES: tuple[Literal["threshold", "cost"], ...] = ("threshold", "cost")
 NEVER = "none"
-EXPENDABLE = ("times", "sent")  # what a narrow terminal goes without, in this order
+EXPENDABLE = ("times", "sent")  # columns that a narrow terminal omits, in this order
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ def under_policies(
     chosen: Replay,
     gap: float,
 ) -> dict[str, PolicyReplay]:
-    """The conversation under each policy, with the caching strategy of `chosen`, which was never compacted."""
+    """The conversation under each policy, with the caching strategy of `chosen`, which is the uncompacted replay."""
     found = {NEVER: PolicyReplay(chosen, 0)}
     for policy in POLICIES:
         compression = settings.compression.model_copy(update={"policy": policy})
@@ -117,7 +117,7 @@ def under_policies(
 
 
 def policy_table(found: Sequence[Mapping[str, PolicyReplay]], without: frozenset[str] = frozenset()) -> Table:
-    """A row for each policy: compactions, tokens sent, money, and the share of the money without compaction."""
+    """A row for each policy: compactions, tokens sent, cost, and the share of the cost without compaction."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("compaction", no_wrap=True)
     headings = ("times", "sent", "USD", "of none")

@@ -1,4 +1,4 @@
-"""What a setting comes to now: the model that it resolves to, and the models for which it has another value."""
+"""What a setting resolves to now: its model, and the models for which it has another value."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -23,10 +23,10 @@ def values_per_model(loaded: LoadedSettings, key: str) -> Iterator[tuple[str, st
 
 
 def explain(key: str, settings: Settings, environ: Mapping[str, str], home: Path) -> tuple[str, ...]:
-    """What a setting that names a model comes to now, and why; empty for any other setting."""
+    """The model that a setting resolves to now, and why; empty for other settings."""
     if key not in (*_MAIN, *_AUXILIARY):
         return ()
-    # Both load every provider, which explaining any other setting does not need.
+    # Both import every provider, which other settings do not need.
     from plimsoll.assembly import resolve_summaries
     from plimsoll.providers import resolve
 

@@ -62,7 +62,7 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
         )
     for line in filter(None, (platform.notice for platform in section.platforms.values())):
         click.echo(f"  {line}", err=True)
-    # A program of its own, so that signals, workers and memory are the gateway's alone.
+    # A separate program, so that signals, workers and memory are the gateway's own.
     options = ["--host", host, "--port", str(port), "--workers", str(workers)]
     options += ["--demo"] if demo else []
     sys.stderr.flush()

@@ -14,13 +14,13 @@ _ANY_ADDRESS = frozenset({"0.0.0.0", "::", ""})
 
 
 def client_address(host: str, port: int) -> str:
-    """The address to which clients connect; a gateway that listens everywhere is reached by its host name."""
+    """The address for clients; a gateway that listens on all addresses is reached by its host name."""
     name = socket.gethostname() if host in _ANY_ADDRESS else host
     return f"http://{f'[{name}]' if ':' in name else name}:{port}"
 
 
 def client_lines(address: str) -> Iterator[str]:
-    """What to type for each client."""
+    """The command line for each client."""
     clients = tomllib.loads(files("plimsoll.terminal").joinpath("gateway_clients.toml").read_text("utf-8"))[
         "client"
     ]

@@ -3,8 +3,8 @@
     plimsoll gateway keys add laptop --requests-per-minute 60 --money-per-day 5
     plimsoll gateway keys list · renew NAME · revoke NAME
 
-Keys are in the archive, so every gateway on it knows them, at once or within two seconds. The text of a key is
-shown once; what is kept of it opens nothing.
+Keys are in the archive, so every gateway that uses it knows them within two seconds. The text of a key is shown once;
+only a digest is stored.
 """
 
 import json
@@ -43,7 +43,7 @@ def keys() -> None:
     "--read-only",
     "read",
     metavar="OTHER",
-    help="A key that reads the sessions of the key OTHER, or of `operator`, and can do nothing else.",
+    help="Create a read-only key for the sessions of the key OTHER, or of `operator`.",
 )
 def add(
     name: str,

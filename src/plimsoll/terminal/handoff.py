@@ -1,8 +1,8 @@
-"""`plimsoll handoff`: write where the work of a conversation stands, as a Markdown document.
+"""`plimsoll handoff`: writes the state of the work in a conversation as a Markdown document.
 
     FILE | SESSION | --latest AGENT ─► every message is read ─► nine headings and evidence ─► screen or -o FILE
 
-The document is for whoever takes the work over, a person or another agent. Notices go to standard error.
+The document is for the person or agent that continues the work. Notices go to standard error.
 """
 
 import sys
@@ -41,9 +41,9 @@ _TITLE = 80
     "--tokens",
     metavar="TOKENS",
     callback=tokens_option,
-    help=f"Most tokens of the document: 3000, 8K.  [{HANDOFF_TOKENS:,}]",
+    help=f"Maximum tokens of the document: 3000, 8K.  [{HANDOFF_TOKENS:,}]",
 )
-@click.option("--focus", metavar="TOPIC", help="What the document should dwell on.")
+@click.option("--focus", metavar="TOPIC", help="Topic that gets most of the document.")
 @click.option("--no-evidence", is_flag=True, help="Leave out the exact quotes after the headings.")
 @click.option("--no-model", is_flag=True, help="Write it without asking a model; no network.")
 @click.option("-o", "--output", metavar="OUT", help="Write to this file; - or nothing means standard output.")

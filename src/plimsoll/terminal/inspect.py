@@ -59,7 +59,7 @@ def inspect(
     if source and latest:
         raise click.UsageError("Name a FILE or a SESSION, or an agent with --latest.")
     if output and not (source or latest):
-        raise click.UsageError("Name the FILE or SESSION that --output shall show.")
+        raise click.UsageError("Name the FILE or SESSION to write with --output.")
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise UserError(
@@ -72,12 +72,12 @@ def inspect(
     options += ["--no-browser"] if no_browser else []
     sys.stdout.flush()
     sys.stderr.flush()
-    # A program of its own, so that signals and memory are the page's alone.
+    # A separate program, so that signals and memory are the page's own.
     os.execv(sys.executable, [sys.executable, "-m", "plimsoll.gateway.inspector", *options])
 
 
 def _options(source: str | None, line: int | None) -> list[str]:
-    """The session to show, and where it is stored."""
+    """The options for the session to show and its archive."""
     if source is None:
         return []
     is_file = source == STANDARD or "\0" in source or Path(source).exists()
@@ -98,7 +98,7 @@ def _options(source: str | None, line: int | None) -> list[str]:
 
 
 def _stored(name: str) -> list[str]:
-    """The options for a session of the archive; none if there is no such session."""
+    """The options for a session in the archive; none if there is no such session."""
     if not has_archive():
         return []
     with open_store() as access:
@@ -110,7 +110,7 @@ def _stored(name: str) -> list[str]:
 
 
 async def _imported(transcript: Transcript, url: str) -> str:
-    """The id of a conversation in a new archive."""
+    """Import a conversation into a new archive. Returns its id."""
     settings = load_settings().settings
     async with await open_archive(url, plimsoll_home()) as store:
         archive = store.for_owner(OPERATOR)

@@ -1,7 +1,7 @@
 """`plimsoll lcm doctor`: checks the trees of the lossless engine and repairs them.
 
-every session ─► edges · coverage · search · sizes ─► a line each, exit code 1 where something is wrong
-                                                 └─► --repair: leaves for what has none, search for what it lost
+every session ─► edges · coverage · search · sizes ─► a line each, exit code 1 if there are faults
+                                                 └─► --repair: writes missing leaves and search entries
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from plimsoll.terminal.sessions.store_access import StoreAccess, open_store, ses
 
 ENGINE = "lcm"
 UNSOUND = 1
-_PAGE = 200  # sessions that are read at once
+_PAGE = 200  # sessions per read
 
 
 @click.group()
@@ -53,7 +53,7 @@ def doctor(ctx: click.Context, session: str | None, repair: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _SessionCheck:
-    """A session and what it keeps."""
+    """A session and its tree."""
 
     examined: StoredTree
     is_kept: bool
@@ -91,7 +91,7 @@ async def _examined(archive: Archive, session: Session) -> _SessionCheck:
 
 
 def _of_store(access: StoreAccess, repair: bool) -> Iterator[str]:
-    """What is wrong with the archive itself; with `repair`, what still is."""
+    """The faults of the archive itself; with `repair`, those that remain."""
     mended = access.run(access.store.mend_search()) if repair else 0
     if mended:
         click.echo(f"search index repaired for {mended:,} messages")
@@ -99,7 +99,7 @@ def _of_store(access: StoreAccess, repair: bool) -> Iterator[str]:
 
 
 def _of_session(access: StoreAccess, session: Session, found: _SessionCheck, repair: bool) -> Iterator[str]:
-    """What is wrong with a session; with `repair`, what still is."""
+    """The faults of a session; with `repair`, those that remain."""
     if repair:
         for run in uncovered(found.examined):
             said = access.run(access.archive_of(session).messages(session.id, run.first, run.last))

@@ -19,8 +19,8 @@
               ├─ lcm          plimsoll/terminal/lcm.py
               └─ completion   here
 
-`--help` and `--version` import nothing but click. A mistake of the person is one
-sentence and exit code 2; any other exception is a bug and keeps its traceback.
+`--help` and `--version` import only click. A user's mistake is one sentence and exit code 2; any other exception is a
+bug and keeps its traceback.
 """
 
 import difflib
@@ -38,10 +38,10 @@ from click.shell_completion import CompletionItem, get_completion_class
 from plimsoll import __version__
 from plimsoll.errors import Conflict, UserError, advice_on
 
-INTERRUPTED = 130  # 128 + SIGINT, what shells report
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 UNWRITABLE = 2
-# How a write to a stream fails that has no file name: a full disk, a quota, a broken device, a closed descriptor.
+# Errors of a write to a stream without a file name: full disk, quota, broken device, closed descriptor.
 _OUTPUT_FAILS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 
 # name -> (module:attribute, one line for --help)
@@ -100,7 +100,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 
 class CommandLineError(click.ClickException):
-    """A `UserError` on its way to the person: `plimsoll: <sentence>`, exit code 2."""
+    """A `UserError` as shown to the user: `plimsoll: <sentence>`, exit code 2."""
 
     exit_code = 2
 
@@ -177,22 +177,22 @@ def completion(shell: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command and leave with its exit code."""
+    """Run the command and exit with its code."""
     try:
         result = plimsoll.main(arguments, prog_name="plimsoll", standalone_mode=False)
-        if sys.stdout is not None:  # as it is where the shell closed it
-            sys.stdout.flush()  # a closed pipe shows here, not in the interpreter's last breath
+        if sys.stdout is not None:  # None if the shell closed it
+            sys.stdout.flush()  # a closed pipe raises here, not while the interpreter exits
         code = result if isinstance(result, int) else 0
     except click.ClickException as error:
         try:
             error.show()
-        except OSError:  # standard error is full; the exit code still tells
+        except OSError:  # standard error is full; only the exit code is left
             _to_nowhere(sys.stderr)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has enough; nothing more can be written, not even by the interpreter.
+        # The reader of our output has closed it; nothing more can be written, not even by the interpreter.
         _to_nowhere(sys.stdout)
         code = PIPE_CLOSED
     except OSError as error:
@@ -203,17 +203,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _unwritable(error: OSError) -> int:
-    """Say that the output was refused, on whatever stream still takes it."""
+    """Report that the output cannot be written, on whichever stream still works."""
     _to_nowhere(sys.stdout)
     try:
         click.echo(f"plimsoll: The output cannot be written: {error.strerror}. {advice_on(error)}", err=True)
-    except OSError:  # it is standard error that is full
+    except OSError:  # standard error is full
         _to_nowhere(sys.stderr)
     return UNWRITABLE
 
 
 def _to_nowhere(stream: IO[Any] | None) -> None:
-    """Drop what is still buffered: the interpreter would try, and fail, to write it at its end."""
+    """Discard buffered output: the interpreter would fail to write it at exit."""
     with suppress(OSError, ValueError):
         if stream is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -46,13 +46,13 @@ from plimsoll.terminal.tables import fitted, plain
 QUESTION = "Answer in one short sentence: what is a load line on a ship?"
 LONGEST_ANSWER = 200
 DEADLINE = 120.0
-_EXPENDABLE = ("cache", "output", "cached")  # columns that a narrow terminal goes without, in this order
-_NARROW = 72  # columns below which the reasons get all the room
+_EXPENDABLE = ("cache", "output", "cached")  # columns that a narrow terminal omits, in this order
+_NARROW = 72  # terminal width below which only the reasons are shown
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderState:
-    """Whether a provider can be asked now, and what says so."""
+    """Whether a provider is reachable, and why."""
 
     facts: ProviderFacts
     usable: bool
@@ -111,7 +111,7 @@ def fetch() -> None:
 @click.argument("model", required=False)
 @click.option("--provider", metavar="NAME", help="Provider of the model.")
 @click.option("--base-url", metavar="URL", help="An OpenAI-compatible address.")
-@click.option("--ask", metavar="TEXT", default=QUESTION, help="What is asked.")
+@click.option("--ask", metavar="TEXT", default=QUESTION, help="The question.")
 def test(model: str | None, provider: str | None, base_url: str | None, ask: str) -> None:
     """Send MODEL (default: the configured model) one short question and show the cost."""
     flags = {"model.name": model, "model.provider": provider, "model.base_url": base_url}

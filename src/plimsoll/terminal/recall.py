@@ -1,9 +1,8 @@
-"""`plimsoll recall FILE HANDLE`, or `recall --example HANDLE`: print what a compaction cleared.
+"""`plimsoll recall FILE HANDLE`, or `recall --example HANDLE`: prints cleared content.
 
     stub: … full text under handle h:3f2a9c1b7d  ──►  the tool result in the original file
 
-A handle is a content hash, so it finds the original in any copy of the conversation that contains
-it.
+A handle is a content hash, so it finds the original in any copy of the conversation that contains it.
 """
 
 import difflib
@@ -22,8 +21,8 @@ from plimsoll.transcripts import EXAMPLE, Transcript, iter_transcripts, read_exa
 
 NEAREST = 3
 STANDARD = "-"
-MOST_BESIDE = 50  # files in the folder that are searched for the original
-LARGEST_BESIDE = 50_000_000  # bytes of one of them
+MOST_BESIDE = 50  # files in the same folder to search for the original
+LARGEST_BESIDE = 50_000_000  # maximum bytes of one of them
 
 
 @click.command()
@@ -51,7 +50,7 @@ def _transcripts(path: str) -> Iterator[Transcript]:
 
 
 def _results(transcripts: Iterable[Transcript]) -> Iterator[Message]:
-    """Everything that a compaction may have cleared or shortened: tool results first of all, other messages too."""
+    """Everything that a compaction may have cleared or shortened: tool results first, then other messages."""
     for transcript in transcripts:
         yield from (message for message in transcript.messages if message.get("role") not in SYSTEM_ROLES)
 
@@ -71,7 +70,7 @@ def _recall(path: str, handle: str, results: Iterable[Message]) -> None:
         original = None if fitting else _original_beside(path, wanted)
         if original is not None:
             raise UserError(
-                f"{path} does not contain {wanted} any more; the original does: "
+                f"{path} no longer contains {wanted}; the original does: "
                 f"`plimsoll recall {shlex.quote(str(original))} {wanted}`."
             )
         raise UserError(_unknown(path, wanted, fitting, list(found)))
@@ -79,7 +78,7 @@ def _recall(path: str, handle: str, results: Iterable[Message]) -> None:
 
 
 def _original_beside(path: str, wanted: str) -> Path | None:
-    """The conversation in the same folder that has this content: most often the one that was compacted."""
+    """The conversation in the same folder that has this content, usually the original."""
     if path in (STANDARD, EXAMPLE) or len(wanted) <= len("h:"):
         return None
     folder = Path(path).parent
@@ -95,7 +94,7 @@ def _original_beside(path: str, wanted: str) -> Path | None:
                 for message in _results(iter_transcripts(str(candidate)))
             ):
                 return candidate
-        except UserError:  # it is no conversation
+        except UserError:  # not a conversation
             continue
     return None
 
@@ -116,7 +115,7 @@ def _unknown(path: str, wanted: str, fitting: list[str], known: list[str]) -> st
 def _print(message: Message) -> None:
     content = message.get("content")
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=2)
-    # The last byte counts: nothing is added to the text, and half a surrogate pair is written as its bytes.
+    # Written byte for byte: no line end is added, and half a surrogate pair is written as its bytes.
     stream = sys.stdout.buffer
     stream.write(text.encode("utf-8", "surrogatepass"))
     if text and not text.endswith("\n") and stream.isatty():

@@ -2,8 +2,8 @@
 
     FILE | SESSION | --latest AGENT ─► findings ─► --output
 
-In a file that has the form of the dialect, only the messages change; without a problem it is copied byte for byte.
-A session, or a file in another form, is written in the form of the dialect. Exit code 1: problems were found, and
+In a file with the dialect's format, only the messages change; without a problem it is copied byte for byte. A
+session, or a file in another format, is written in the dialect's format. Exit code 1: problems were found, and
 nothing was written.
 """
 
@@ -35,7 +35,7 @@ class _Original:
     dialect: str
     body: dict[str, Any]
     raw: bytes | None = None
-    is_list: bool = False  # whether the file holds the messages alone
+    is_list: bool = False  # the file has only the list of messages
     notices: tuple[str, ...] = ()
 
 
@@ -139,7 +139,7 @@ def _json_lines(repaired: Repaired) -> Iterator[str]:
 
 def _write(original: _Original, repaired: Repaired, output: str, path: str) -> None:
     if output != STANDARD and Path(output).exists() and Path(path).exists() and Path(output).samefile(path):
-        raise UserError(f"{output} is the original, which stays as it is. Name another file with --output.")
+        raise UserError(f"{output} is the original, which is never changed. Name another file with --output.")
     field = dialect_named(original.dialect).messages_field
     if original.raw is not None and not repaired.findings:
         data = original.raw

@@ -1,4 +1,4 @@
-"""Writes converted conversations, and tells how to resume them.
+"""Writes converted conversations, and prints how to resume them.
 
 --to claude-code | codex | gemini      a new session in the agent's folder, in the folder -o, or in the file -o
 --to openai | anthropic                messages in the file -o
@@ -33,23 +33,23 @@ target_choice = click.Choice(TARGETS)
 
 
 def check_output(target: str, output: str | None, transcripts: Sequence[Transcript]) -> None:
-    """Refuse what cannot be written before any work is done."""
+    """Reject output that cannot be written, before any work is done."""
     if output is None and target not in AGENT_TARGETS:
         raise click.UsageError(f"--to {target} needs --output FILE, or - for standard output.")
     if output is None or output == STANDARD or _is_folder(output):
         return
     if target in AGENT_TARGETS and len(transcripts) > 1:
         raise UserError(
-            f"{output} can hold one session, and {len(transcripts)} conversations were read. Name a folder: "
+            f"{output} can hold only one session, but {len(transcripts)} conversations were read. Name a folder: "
             f"--output {shlex.quote(output.rstrip('/'))}/"
         )
     originals = [one.source for one in transcripts if Path(one.source).exists()]
     if any(Path(output).exists() and Path(output).samefile(original) for original in originals):
-        raise UserError(f"{output} is the original, which stays as it is. Name another file with --output.")
+        raise UserError(f"{output} is the original, which is never changed. Name another file with --output.")
 
 
 def write_converted(target: str, output: str | None, transcripts: Sequence[Transcript]) -> list[str]:
-    """Write the conversations in the form of the target; what a person wants to know about it."""
+    """Write the conversations in the target's format. Returns messages for the user."""
     if target not in AGENT_TARGETS:
         return _write_messages(output or STANDARD, transcripts)
     told: list[str] = []
@@ -92,7 +92,7 @@ def _write_in_folder(
 
 
 def _project_of(transcript: Transcript) -> str:
-    """The directory that the session belongs to: that of the original, if it is on this machine."""
+    """The session's project directory: that of the original, if it is on this machine."""
     recorded = transcript.project
     return recorded if recorded and Path(recorded).is_dir() else str(Path.cwd())
 

@@ -2,7 +2,7 @@
 
     FILE | - | SESSION | --latest claude     ──►  transcripts
 
-A SESSION is the id of a session in the archive, or a unique beginning of it, or the id of a session of an agent.
+A SESSION is the id, or a unique prefix of the id, of a session in the archive, or the id of an agent's session.
 """
 
 import os
@@ -31,7 +31,7 @@ def latest_option(command: Command) -> Command:
     option = click.option(
         "--latest",
         type=click.Choice(AGENTS),
-        help="The newest session that this agent has of the current directory.",
+        help="The newest session of this agent in the current directory.",
     )
     return option(command)
 
@@ -64,7 +64,7 @@ def _agent_session(session: str) -> Path | None:
 
 
 def _stored(name: str) -> Transcript:
-    """The session of the archive that has this name."""
+    """The session in the archive with this name."""
     unknown = f"There is no file {plain(name)!r}, and no stored session begins with it."
     if not has_archive():
         raise UserError(f"{unknown} Check the path; nothing is stored yet.")
@@ -77,7 +77,7 @@ def _stored(name: str) -> Transcript:
 
 
 def only_one(transcripts: Sequence[Transcript], line: int | None) -> Transcript:
-    """The one conversation that is meant; `line` chooses it in a file of several."""
+    """The only conversation, or the one in `line` of a file with several."""
     if line is not None:
         found = next((one for one in transcripts if one.line == line), None)
         if found is None:
@@ -88,6 +88,6 @@ def only_one(transcripts: Sequence[Transcript], line: int | None) -> Transcript:
         return found
     if len(transcripts) > 1:
         raise UserError(
-            f"{transcripts[0].source} holds {len(transcripts)} conversations. Choose one with --line N."
+            f"{transcripts[0].source} has {len(transcripts)} conversations. Choose one with --line N."
         )
     return transcripts[0]

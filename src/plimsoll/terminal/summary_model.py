@@ -1,4 +1,4 @@
-"""The model that writes summaries for a command, as the settings name it."""
+"""Opens the summary model for a command, as configured."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from plimsoll.terminal.tables import plain
 def open_summary_model(
     settings: Settings, quiet: bool, retries: Retries | None = None
 ) -> tuple[Auxiliary | None, list[str]]:
-    """Who writes the summaries, None: Plimsoll itself; and what a person should know about it."""
+    """The summary model (None: summaries are extracted), and notices for the user."""
     home = plimsoll_home()
     resolution = resolve_summaries(settings, os.environ, home)
     auxiliary = open_auxiliary(settings, resolution, home, retries)

@@ -4,8 +4,8 @@
     messages      157        31   ████▊···················   20 %
     tokens     64,310    15,022   █████▌··················   23 %
 
-Words of a conversation are shown as text and never as terminal control or
-markup. Long lists are folded; the numbers say how much is not shown.
+Text of a conversation is shown as text, never as terminal control sequences or markup. Long lists are folded, with
+the number of hidden items.
 """
 
 import re
@@ -30,13 +30,13 @@ LONGEST_ITEM = 160
 BAR = 24
 SMALL_BAR = 6
 BETWEEN_COLUMNS = 3
-WIDEST = 10_000  # a table that is measured has no edge to fit into
+WIDEST = 10_000  # no width limit while a table is measured
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?|[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class SizeComparison(Protocol):
-    """What the before/after table needs to know."""
+    """What the before/after table needs."""
 
     @property
     def messages_before(self) -> int: ...
@@ -49,7 +49,7 @@ class SizeComparison(Protocol):
 
 
 def plain(text: str) -> str:
-    """The text without anything that a terminal would act on."""
+    """The text without terminal control sequences."""
     return _CONTROL.sub("", text)
 
 
@@ -67,7 +67,7 @@ def fitted(build: Callable[[frozenset[str]], Table], expendable: Sequence[str], 
 
 
 def before_after(weighed: SizeComparison) -> Table:
-    """Messages and tokens before and after, each with a bar of what is left."""
+    """Messages and tokens before and after, each with a bar of the remaining share."""
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)
     table.add_column("")
     table.add_column("before", justify="right", header_style="dim")
@@ -83,7 +83,7 @@ def before_after(weighed: SizeComparison) -> Table:
 
 
 def bar(before: int, after: int, width: int = BAR) -> Text:
-    """What is left of the whole, as a bar and a percentage."""
+    """The remaining share as a bar and a percentage."""
     share = min(1.0, after / before) if before else 1.0
     eighths = max(1, round(share * width * 8)) if after and width else 0
     whole, rest = divmod(eighths, 8)
@@ -96,9 +96,9 @@ def bar(before: int, after: int, width: int = BAR) -> Text:
 def cleared_list(
     cleared: Sequence[ClearedResult], shown: int = CLEARED_SHOWN, original: str = "FILE"
 ) -> Group:
-    """The tool results that left the context, the largest first, folded past `shown`.
+    """The cleared tool results, largest first, folded past `shown`.
 
-    Where the terminal is narrow the commands are cut; handles, sizes and endings never are.
+    On a narrow terminal commands are cut; handles, sizes and statuses never are.
     """
     characters = sum(item.characters for item in cleared)
     noun = "tool result" if len(cleared) == 1 else "tool results"
@@ -121,7 +121,7 @@ def cleared_list(
 
 
 def cleared_lines(cleared: Sequence[ClearedResult], original: str) -> str:
-    """Every tool result that left the context, one line each."""
+    """Every cleared tool result, one line each."""
     lines = [
         f"- {one.handle}  {one.characters:,} characters  {one.line.split(chr(10))[0].split(' · ')[0]} · {one.status}"
         for one in cleared
@@ -130,7 +130,7 @@ def cleared_lines(cleared: Sequence[ClearedResult], original: str) -> str:
 
 
 def shortened_lines(shortened: Sequence[ShortenedMessage]) -> str:
-    """Every message that stays in fewer words, a line each."""
+    """Every shortened message, one line each."""
     lines = [
         f"- {one.handle}  {one.tool or 'message'}: {one.characters_before:,} → {one.characters_after:,} characters"
         for one in shortened
@@ -145,7 +145,7 @@ def status(said: str) -> Text:
 
 
 def summary_panel(summary: str, source: str) -> Panel:
-    """What the summary says, every section folded."""
+    """The summary, with every section folded."""
     author = "written by the model" if source == "model" else "written without a model"
     parts: list[RenderableType] = []
     for heading, body in folded(plain(summary)):
@@ -166,7 +166,7 @@ def summary_panel(summary: str, source: str) -> Panel:
 
 
 def _items(body: Sequence[str]) -> Table:
-    """Lines under a heading, bullets hanging out; rich's own lists open with a blank line each."""
+    """Lines under a heading with hanging bullets; rich's own lists add a blank line before each."""
     grid = Table.grid(padding=(0, 1, 0, 0))
     for line in body:
         bullet, text = ("•", line[2:]) if line.startswith("- ") else ("", line)
@@ -175,7 +175,7 @@ def _items(body: Sequence[str]) -> Table:
 
 
 def folded(summary: str, items: int = ITEMS_PER_SECTION) -> list[tuple[str, list[str]]]:
-    """Each heading with at most `items` lines of its section, long ones cut, and the rest counted."""
+    """Each heading with at most `items` lines of its section; long lines are cut, and hidden ones counted."""
     return [
         (
             heading,
@@ -186,7 +186,7 @@ def folded(summary: str, items: int = ITEMS_PER_SECTION) -> list[tuple[str, list
 
 
 def many(rows: Sequence[tuple[str, SizeComparison, str]], width: int) -> Table:
-    """One row for each conversation (its name, its weight, a word on it) and their sum, `width` columns at most."""
+    """One row for each conversation (name, size, status) and their sum, at most `width` columns wide."""
     weights = [row[1] for row in rows]
     before, after = sum(w.tokens_before for w in weights), sum(w.tokens_after for w in weights)
     said, kept = sum(w.messages_before for w in weights), sum(w.messages_after for w in weights)
@@ -202,7 +202,7 @@ def many(rows: Sequence[tuple[str, SizeComparison, str]], width: int) -> Table:
     table.add_column("tokens", foot[2], justify="right", no_wrap=True)
     table.add_column("", bar(before, after, small), no_wrap=True)
     table.add_column("", no_wrap=True)
-    # Figures get the width they need; names share the rest and are cut at their start.
+    # Figures get the width that they need; names share the rest and are cut at their start.
     widest = [max(map(len, column)) for column in zip(*figures, (*foot[1:], ""), strict=True)]
     room = max(8, width - sum(widest) - len(bar(1, 1, small)) - BETWEEN_COLUMNS * 4 - 2)
     for (name, weighed, _), (messages, tokens, word) in zip(rows, figures, strict=True):

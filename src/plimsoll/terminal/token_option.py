@@ -9,7 +9,7 @@ _TOKENS = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kKmM]?)")
 
 
 def tokens_option(_ctx: click.Context, option: click.Parameter, value: str | None) -> int | None:
-    """The callback of an option that takes a number of tokens."""
+    """The callback of an option for a number of tokens."""
     if value is None:
         return None
     found = _TOKENS.fullmatch(value.strip())

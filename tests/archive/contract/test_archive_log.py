@@ -85,7 +85,7 @@ def test_a_turn_cannot_grow_once_something_else_was_said(archive: Driver):
     id = archive.begin()
     archive.append(id, [user("one")], turn="t1")
     archive.append(id, [user("two")], turn="t2")
-    with pytest.raises(Conflict, match="goes on to 2"):
+    with pytest.raises(Conflict, match="continues to 2"):
         archive.append(id, [user("one"), user("late")], turn="t1")
     assert archive.said(id) == [user("one"), user("two")]
 

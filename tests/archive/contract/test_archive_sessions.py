@@ -158,7 +158,7 @@ def test_text_that_a_program_put_there_is_never_a_title(program):
     asked = user("Fix the tests")
     assert title_of([user(program), asked]) == "Fix the tests"
     parts = [{"type": "text", "text": program}, {"type": "text", "text": "Fix the tests"}]
-    if not program.startswith("Caveat"):  # which goes on to the end of its message
+    if not program.startswith("Caveat"):  # which continues to the end of its message
         assert title_of([{"role": "user", "content": parts}]) == "Fix the tests"
     assert title_of([user(program)]) == ""
     assert title_of([user("<system-reminder>cut off"), asked]) == "Fix the tests"

@@ -182,7 +182,7 @@ def test_a_compaction_made_from_an_earlier_view_is_refused(archive: Driver):
     id = archive.begin(*said)
     late = draft_of(id, archive.view(id), archive.items(id), [summary("late"), said[5]])
     archive.compact(id, [summary("A"), said[5]])
-    with pytest.raises(Conflict, match="stands at view 1, and the compaction was made from view 0"):
+    with pytest.raises(Conflict, match="is at view 1, but the compaction was made from view 0"):
         archive.commit_compaction(id, late, EVENT)
     assert archive.seen(id) == [summary("A"), said[5]]
     assert len(archive.nodes(id)) == 1
@@ -201,7 +201,7 @@ def test_a_compaction_prepared_while_more_was_said_takes_it_in(archive: Driver):
 @pytest.mark.parametrize(
     ("draft", "why"),
     [
-        (ViewDraft(0, (Span(1, 9),), 9), "reaches to message 9, and the log has 4"),
+        (ViewDraft(0, (Span(1, 9),), 9), "covers messages up to 9, but the log has 4"),
         (ViewDraft(0, (Span(3, 4), Span(1, 2)), 4), "message 1 comes after message 4"),
         (ViewDraft(0, (Span(2, 3),), 2), "not within 1 to 2"),
         (ViewDraft(0, (NodeLink("n:nowhere"),), 4), "which is not stored"),

@@ -96,7 +96,7 @@ class PostgresConnection(SqlConnection):
         await self._db.execute("SELECT pg_advisory_xact_lock(%s, 1)", (LOCK,))
 
     async def damage(self) -> list[str]:
-        return []  # the server looks after its files
+        return []  # the server checks its own files
 
 
 class PostgresDatabase(Database):
@@ -130,7 +130,7 @@ class PostgresDatabase(Database):
         logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
     async def open(self) -> bool:
-        """Bring the database to today's form; whether substrings have an index."""
+        """Migrate the database. Returns whether substrings have an index."""
         with sentences(self.address):
             try:
                 first = await psycopg.AsyncConnection.connect(
@@ -171,7 +171,7 @@ class PostgresDatabase(Database):
                         await db.execute("COMMIT")
                         return result
             except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
-                # The server has undone everything itself.
+                # The server has already rolled back.
                 if not tries_left:
                     raise
             except psycopg.Error as error:
@@ -186,7 +186,7 @@ class PostgresDatabase(Database):
 
 @asynccontextmanager
 async def _rolled_back(db: Db) -> AsyncGenerator[None, None]:
-    """Roll back on any error. A broken connection has rolled back already."""
+    """Roll back on any error. A broken connection has already rolled back."""
     try:
         yield
     except BaseException:
@@ -200,7 +200,7 @@ async def _configure(db: Db) -> None:
 
 
 def _keywords(wait: float) -> dict[str, Any]:
-    """How connections are made; what archive.url says itself is not touched."""
+    """Connection parameters; those in archive.url take precedence."""
     return {
         "autocommit": True,
         "connect_timeout": max(1, round(wait)),
@@ -211,7 +211,7 @@ def _keywords(wait: float) -> dict[str, Any]:
 
 @lru_cache(maxsize=512)
 def _translated(statement: str) -> bytes:
-    """The statement with the driver's sign for a value."""
+    """The statement with the driver's placeholder for values."""
     return statement.replace("?", "%s").encode("utf-8")
 
 

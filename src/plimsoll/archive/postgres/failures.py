@@ -16,9 +16,9 @@ from psycopg_pool import PoolTimeout, TooManyRequests
 
 from plimsoll.errors import ArchiveError, SettingError
 
-OLDEST = 13  # the first version of the server with everything that is used here
+OLDEST = 13  # the first server version with all features used here
 _EXAMPLE = "postgresql://user:password@host:5432/database"
-# libpq has no codes for a connection that failed; these are its words and the server's, in English.
+# libpq has no codes for failed connections; these are its messages and the server's, in English.
 _REFUSALS = (
     ("password authentication failed", "the user name or the password is wrong. Correct archive.url"),
     ("no password supplied", "it needs a password. Set it in archive.url or in ~/.pgpass"),
@@ -67,7 +67,7 @@ def address_of(url: str) -> Address:
         parts = {"host": "@"}
     host, port = parts.get("host") or "localhost", parts.get("port") or "5432"
     user, database = parts.get("user", ""), parts.get("dbname") or parts.get("user", "")
-    # After an unescaped sign a part of the password would be taken for the port or for the database.
+    # After an unescaped sign, a part of the password would be mistaken for the port or the database.
     if "@" in host + database or set(port) - set("0123456789,"):
         raise SettingError(
             f"archive.url is not a PostgreSQL address; use one like {_EXAMPLE}, "
@@ -77,7 +77,7 @@ def address_of(url: str) -> Address:
 
 
 def refused(address: Address, error: psycopg.Error) -> ArchiveError:
-    """Why no connection could be made."""
+    """The error for a failed connection."""
     said = str(error)
     if "does not exist" in said and "database" in said:
         what = (
@@ -100,7 +100,7 @@ def _reason(said: str) -> str:
 
 
 def lost(address: Address, *, unsure: bool = False) -> ArchiveError:
-    """The connection broke, and doing it again did not help or would not be safe."""
+    """The error for a lost connection, if a retry failed or would not be safe."""
     became = (
         "It is unknown whether the last change was stored; check before you repeat it"
         if unsure
@@ -113,9 +113,9 @@ def lost(address: Address, *, unsure: bool = False) -> ArchiveError:
 
 
 def is_lost(error: psycopg.Error) -> bool:
-    """Whether the connection is gone, so that the transaction ended without a word."""
+    """Whether the connection was lost, so that the transaction ended without a response."""
     code = error.sqlstate or ""
-    # 57P: the server was stopped; 25P03: a transaction was cut off because this process stood still.
+    # 57P: the server was stopped; 25P03: the transaction was cancelled because this process stalled.
     if code:
         return code.startswith(("08", "57P")) or code == "25P03"
     return isinstance(error, psycopg.OperationalError)
@@ -123,7 +123,7 @@ def is_lost(error: psycopg.Error) -> bool:
 
 @contextmanager
 def sentences(address: Address) -> Iterator[None]:
-    """Turn what the server refuses into a sentence."""
+    """Convert server errors to messages."""
     try:
         yield
     except (PoolTimeout, TooManyRequests) as error:
@@ -139,7 +139,7 @@ def sentences(address: Address) -> Iterator[None]:
 
 
 def require_server(address: Address, version: int, encoding: str) -> None:
-    """Refuse a server that cannot keep an archive. `version` as the driver has it: 130004 is 13.4."""
+    """Raise if the server cannot store an archive. `version` is the driver's: 130004 is 13.4."""
     if version < OLDEST * 10_000:
         raise ArchiveError(
             f"The archive {address.shown} is on PostgreSQL {version // 10_000}.{version % 10_000}; Plimsoll needs "

@@ -1,8 +1,7 @@
 """Search in PostgreSQL: a text-search vector and the case-folded text of each message.
 
-With the extension pg_trgm an index finds substrings. Without it the rows are walked over
-in the order of the page: one that cannot fit comes without its body, so that little
-is sent and a search that runs out of time knows how far it got.
+With the extension pg_trgm an index finds substrings. Without it, rows are scanned in the order of the page, and a row
+that cannot match comes without its body, so that little is sent and a search that times out knows how far it got.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from plimsoll.archive.sql.index import FIELDS, RANKED, Index, Scope, Statement, 
 _FROM = "FROM texts t JOIN messages m ON m.id = t.id"
 # Rows without a vector may contain any words.
 _WORDS = "(t.words @@ CAST(? AS tsquery) OR t.words IS NULL) AND t.id BETWEEN ? AND ?"
-_BY_LENGTH = 1  # of the ranking: a long text is worth less
+_BY_LENGTH = 1  # ranking option: long texts rank lower
 
 
 class PostgresIndex(Index):
@@ -42,7 +41,7 @@ class PostgresIndex(Index):
         )
 
     async def range(self, db: SqlConnection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
-        """Many write at once, so only the first and the newest row are known; times are conditions like others."""
+        """Concurrent writers make row times unordered, so only the first and newest row are known."""
         low, high = await db.only(
             "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM messages WHERE owner = ?", (owner,)
         )

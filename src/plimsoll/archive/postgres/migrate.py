@@ -16,7 +16,7 @@ from plimsoll.errors import ArchiveError
 PACKAGE = "plimsoll.archive.postgres"
 LOCK = 0x504C_494D  # "PLIM"; advisory locks are shared with other programs in the database
 _GRAMS = "texts_by_gram"
-# In one look, and in the tables of the catalog: functions such as to_regclass remember what was not there.
+# One query on the catalog tables: functions such as to_regclass cache missing tables.
 _TABLES = (
     "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
     "WHERE n.nspname = current_schema() AND c.relname IN "

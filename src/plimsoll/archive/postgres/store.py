@@ -28,9 +28,9 @@ class PostgresStore(SqlStore):
         wait: float = WAIT_SECONDS,
         stall: float = STALL_SECONDS,
     ) -> "PostgresStore":
-        """The archive in this database, whose tables are made or brought to today's form.
+        """Open the archive in this database; create or migrate its tables.
 
-        Time is the server's, so that leases end for all machines at once; `clock` is for tests.
+        Time is the server's, so that leases expire for all machines at the same time; `clock` is for tests.
         """
         database = PostgresDatabase(address_of(url), clock, wait=wait, stall=stall)
         try:

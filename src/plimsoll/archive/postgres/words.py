@@ -16,9 +16,9 @@ from plimsoll.archive.encoding import storable
 from plimsoll.archive.query import Term, terms_of
 
 LONGEST_WORD = 200  # indexed characters of a word; enough to distinguish nearly all
-MOST_BYTES = 262_144  # of a text with a vector; one may have a megabyte, places included
+MOST_BYTES = 262_144  # of a text with a vector; a vector has at most a megabyte, positions included
 _ACCENTS = re.compile("[\u0300-\u036f]")
-_DOTLESS = str.maketrans({"\u0130": "i", "\u0131": "i"})  # a pattern without case takes both for an i
+_DOTLESS = str.maketrans({"\u0130": "i", "\u0131": "i"})  # case-insensitive patterns match both as an i
 
 
 def words_of(text: str) -> list[str]:
@@ -58,7 +58,7 @@ def phrases_in(query: str) -> Callable[[str], bool]:
 
 
 def folded(text: str) -> str:
-    """The text without case, so that whatever a search without case finds in one is found in the other."""
+    """The text case-folded, so that a case-insensitive search finds the same in both."""
     return storable(text).translate(_DOTLESS).casefold()
 
 

@@ -1,4 +1,4 @@
-"""What people did to sessions: the audit trail, and what their edits removed from a view."""
+"""Users' actions on sessions: the audit trail, and what their edits removed from a view."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.lineage import SessionRow
 
 _COLUMNS = "action, actor, details, time, view_before, view_after"
-# Edits count as long as the view that they made is the current one or an ancestor of it: an undo takes them back.
+# Edits count as long as the view that they created is the current one or its ancestor: an undo reverts them.
 _EDITS = """
 WITH RECURSIVE chain (id, previous) AS (
     SELECT id, previous FROM views WHERE id = CAST(? AS BIGINT)
@@ -23,7 +23,7 @@ WHERE a.action IN ('drop', 'edit') ORDER BY a.id
 
 
 async def insert(db: SqlConnection, row: SessionRow, action: Action, before: int, after: int) -> None:
-    """Add an action with the views that it lies between."""
+    """Add an action with the views before and after it."""
     await db.run(
         f"INSERT INTO actions (session, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (row.key, action.action, action.actor, to_json(dict(action.details)), await db.now(), before, after),
@@ -31,12 +31,12 @@ async def insert(db: SqlConnection, row: SessionRow, action: Action, before: int
 
 
 async def record(db: SqlConnection, row: SessionRow, action: Action) -> None:
-    """Add an action that left the view as it is."""
+    """Add an action that did not change the view."""
     await insert(db, row, action, row.session.view, row.session.view)
 
 
 async def newest(db: SqlConnection, row: SessionRow, limit: int) -> list[Action]:
-    """The newest actions, oldest of them first."""
+    """The newest actions, in chronological order."""
     rows = await db.rows(
         f"SELECT {_COLUMNS} FROM actions WHERE session = ? ORDER BY id DESC LIMIT ?", (row.key, limit)
     )
@@ -47,7 +47,7 @@ async def newest(db: SqlConnection, row: SessionRow, limit: int) -> list[Action]
 
 
 async def edits(db: SqlConnection, row: SessionRow) -> PersonEdits:
-    """What people removed from the current view."""
+    """What users removed from the current view."""
     found = PersonEdits()
     for one in await edits_behind(db, row.session.view):
         found = replace(found, views=(*found.views, one.view_after))
@@ -60,7 +60,7 @@ async def edits(db: SqlConnection, row: SessionRow) -> PersonEdits:
 
 
 async def edits_behind(db: SqlConnection, view: int) -> list[Action]:
-    """The edits that made a view or one that it goes back to, oldest first."""
+    """The edits that created a view or one of its ancestors, oldest first."""
     return [
         Action(action, actor, json.loads(details), view_after=made)
         for action, actor, details, made in await db.rows(_EDITS, (view,))
@@ -68,7 +68,7 @@ async def edits_behind(db: SqlConnection, view: int) -> list[Action]:
 
 
 async def _covered(db: SqlConnection, told: Sequence[Node], owner: Owner) -> tuple[Span, ...]:
-    """The messages that nodes stand for, directly and through other nodes."""
+    """The messages that nodes cover, directly and through other nodes."""
     spans: set[Span] = set()
     waiting, known = list(told), {node.id for node in told}
     while waiting:

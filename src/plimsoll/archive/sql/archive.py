@@ -1,7 +1,7 @@
 """`SqlArchive`: the sessions of one owner in SQL tables.
 
-Each method is one transaction. What a method does is in the file of its subject; here is
-only who reads, who writes, and what may be done again after a connection was lost.
+Each method is one transaction. The implementations are in the other files of this folder; this one only decides
+what reads, what writes, and what may be repeated after a lost connection.
 """
 
 import time
@@ -36,14 +36,14 @@ from plimsoll.archive.sql.nodes import add as add_nodes
 from plimsoll.archive.views import View, ViewDraft, ViewItem
 from plimsoll.messages import Message
 
-# Messages; takes 0.3 ms. All 730 of a conversation of 200,000 tokens take 30 ms at once, in which small requests to
-# the gateway waited for up to 10 ms.
+# Messages per batch; takes 0.3 ms. Encoding all 730 of a conversation of 200,000 tokens at once takes 30 ms, which
+# delayed small requests to the gateway by up to 10 ms.
 ENCODED_AT_ONCE = 8
 Rows = Callable[[SqlConnection, SessionRow], Coroutine[Any, Any, Result]]
 
 
 class SqlArchive(Archive):
-    """The sessions of one owner in a database. `SqlStore.for_owner` makes it."""
+    """The sessions of one owner in a database. Created by `SqlStore.for_owner`."""
 
     def __init__(self, database: Database, index: Index, random: Random, owner: Owner) -> None:
         self._database = database
@@ -136,7 +136,7 @@ class SqlArchive(Archive):
         lease: Lease | None = None,
         shown: Mapping[int, Message] | None = None,
     ) -> Appended:
-        # Encoded before the transaction begins, so that other writers wait for the disk alone.
+        # Encoded before the transaction begins, so that other writers wait only for the disk.
         encoded = await self._encoded(encode_each(messages, tokens, shown))
         return await self._write(
             id,
@@ -146,7 +146,7 @@ class SqlArchive(Archive):
         )
 
     async def _encoded(self, messages: Iterator[Encoded]) -> list[Encoded]:
-        """All of them, a few at a time, so that other tasks get their turn: Python runs one thread at a time."""
+        """Encode all messages, a few at a time, so that other tasks can run in between."""
         encoded: list[Encoded] = []
         while True:
             some = await self._database.compute(lambda: list(islice(messages, ENCODED_AT_ONCE)))

@@ -34,7 +34,7 @@ class SqlConnection(ABC):
 
     @abstractmethod
     async def run(self, statement: str, values: Values = ()) -> int:
-        """How many rows were changed."""
+        """Run a statement. Returns the number of changed rows."""
 
     @abstractmethod
     async def insert(self, statement: str, each: Iterable[Values]) -> list[int]:
@@ -52,11 +52,11 @@ class SqlConnection(ABC):
 
     @abstractmethod
     async def now(self) -> float:
-        """The time by the clock that all who use this store go by."""
+        """The time by the store's clock, shared by all processes."""
 
     @abstractmethod
     async def compute(self, work: Callable[[], Result]) -> Result:
-        """Do work that takes long and needs no database, without holding up the event loop."""
+        """Run long work that needs no database, without blocking the event loop."""
 
     async def delete_alone(self) -> None:
         """Serialise deletions, because the messages of a hidden parent depend on all of its forks."""
@@ -64,10 +64,10 @@ class SqlConnection(ABC):
 
     @abstractmethod
     async def damage(self) -> list[str]:
-        """What the database itself finds wrong with its files."""
+        """The faults that the database finds in its own files."""
 
     async def only(self, statement: str, values: Values = ()) -> Record:
-        """The row that must be there."""
+        """The row, which must exist."""
         found = await self.row(statement, values)
         assert found is not None, statement
         return found
@@ -77,7 +77,7 @@ Work = Callable[[SqlConnection], Coroutine[Any, Any, Result]]
 
 
 class Database(ABC):
-    """Where transactions come from."""
+    """Runs transactions."""
 
     @abstractmethod
     async def write(self, work: Work[Result], *, repeatable: bool = False) -> Result:
@@ -95,8 +95,8 @@ class Database(ABC):
 
     @abstractmethod
     async def compute(self, work: Callable[[], Result]) -> Result:
-        """Do work that needs no database, away from the event loop."""
+        """Run work that needs no database, off the event loop."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Wait for what runs, then let go."""
+        """Wait for running work, then close."""

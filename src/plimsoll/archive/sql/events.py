@@ -18,7 +18,7 @@ _USAGE = "model, input, cache_read, cache_write, output, money, purpose, time"
 
 
 async def insert(db: SqlConnection, key: int, event: CompactionEvent, before: int, after: int) -> float:
-    """Add an event with the views that it lies between, and say when it happened."""
+    """Add an event with the views before and after it. Returns its time."""
     now = await db.now()
     values = (
         event.trigger, event.engine, event.outcome, storable(event.reason), event.messages_before,
@@ -32,7 +32,7 @@ async def insert(db: SqlConnection, key: int, event: CompactionEvent, before: in
 
 
 async def record(db: SqlConnection, row: SessionRow, event: CompactionEvent) -> CompactionEvent:
-    """Add an event that left the view as it is."""
+    """Add an event that did not change the view."""
     view = row.session.view
     now = await insert(db, row.key, event, view, view)
     number = await _count(db, row)
@@ -42,7 +42,7 @@ async def record(db: SqlConnection, row: SessionRow, event: CompactionEvent) -> 
 async def newest(
     db: SqlConnection, row: SessionRow, limit: int, *, ledgers: bool = True
 ) -> list[CompactionEvent]:
-    """The newest events, oldest of them first; `ledgers` are by far the largest part of them."""
+    """The newest events, in chronological order; `ledgers` are by far the largest part of them."""
     columns = _EVENT if ledgers else _EVENT.replace("ledger", "'{}'")
     rows = await db.rows(
         f"SELECT {columns} FROM events WHERE session = ? ORDER BY id DESC LIMIT ?", (row.key, limit)
@@ -76,7 +76,7 @@ def _event(session: str, number: int, values: Record) -> CompactionEvent:
 
 
 async def record_usage(db: SqlConnection, row: SessionRow, usage: UsageRecord) -> UsageRecord:
-    """Add what a request used."""
+    """Add the usage of a request."""
     now = await db.now()
     await db.run(
         f"INSERT INTO usage (session, {_USAGE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -89,7 +89,7 @@ async def record_usage(db: SqlConnection, row: SessionRow, usage: UsageRecord) -
 
 
 async def newest_usage(db: SqlConnection, row: SessionRow, limit: int) -> list[UsageRecord]:
-    """The newest records, oldest of them first."""
+    """The newest records, in chronological order."""
     rows = await db.rows(
         f"SELECT {_USAGE} FROM usage WHERE session = ? ORDER BY id DESC LIMIT ?", (row.key, limit)
     )
@@ -110,19 +110,19 @@ async def usage_columns(db: SqlConnection, row: SessionRow, limit: int) -> Usage
 
 
 async def usage_total(db: SqlConnection, row: SessionRow) -> UsageTotal:
-    """All requests of a session together."""
+    """The total of all requests of a session."""
     requests, read, cached, written, output, money, unpriced = await db.only(
         "SELECT count(*), sum(input), sum(cache_read), sum(cache_write), sum(output), sum(money), "
         "count(*) - count(money) FROM usage WHERE session = ?",
         (row.key,),
     )
-    # A sum over nothing is no number, and one over whole numbers may be a decimal.
+    # A sum over no rows is NULL, and one over integers may be a decimal.
     read, cached, written, output = (int(count or 0) for count in (read, cached, written, output))
     return UsageTotal(requests, read, cached, written, output, money or 0.0, unpriced)
 
 
 async def compaction_count(db: SqlConnection, row: SessionRow) -> int:
-    """How many compactions were committed, undone ones included."""
+    """How many compactions were committed, including undone ones."""
     (count,) = await db.only(
         "SELECT count(*) FROM events WHERE session = ? AND outcome = 'compacted'", (row.key,)
     )

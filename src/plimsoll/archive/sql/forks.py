@@ -1,11 +1,12 @@
-"""Forks: which view a fork begins with.
+"""Forks: chooses the view that a fork starts with.
 
     parent   1 2 3 4 5 6 7 8 9 10        drop 4 and 10 made the view 1 2 3 5 6 7 8 9
     fork at 7, or a retry from there     1 2 3 5 6 7
 
-A fork begins with the newest view that knows nothing of later messages. An edit adds no such knowledge, so an edited
-view is judged by the view that it was made from, and cut where the fork begins. What a person dropped is in no fork,
-whichever view it goes back to. Messages are never copied; only pins, and edits that had to be cut, are written again.
+A fork starts with the newest view that does not cover later messages. An edit does not change what a view covers, so
+an edited view is checked by the view that it was made from, and cut at the fork point. Dropped messages are in no
+fork, whichever view it starts with. Messages are never copied; only pins, and edits that had to be cut, are written
+again.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -21,7 +22,7 @@ from plimsoll.archive.view_change import without_tail
 from plimsoll.archive.views import Reference, ShortenedReference, View, ViewDraft, merged
 from plimsoll.errors import UserError
 
-# Where the first leaf begins, of a session or one that it came from, that stands for a message and for later ones.
+# The start of the first leaf, of a session or its ancestors, that covers a message and later ones.
 _LEAF_ACROSS = """
 WITH RECURSIVE line (key, parent) AS (
     SELECT key, parent FROM sessions WHERE key = CAST(? AS BIGINT)
@@ -34,7 +35,7 @@ WHERE n.kind = 'leaf' AND e.first <= ? AND e.last > ?
 async def fork(
     db: SqlConnection, row: SessionRow, at: int | None, title: str | None, wanted: int | None, random: Random
 ) -> Session:
-    """A session that begins as another one stood after message `at`, without what people dropped."""
+    """Create a session that starts in the state of another one after message `at`, without dropped messages."""
     point = row.session.messages if at is None else at
     if point:
         require_message(row, point)
@@ -56,7 +57,7 @@ async def fork(
 
 
 def _of_fork(edits: Sequence[Action], shown: Collection[int], point: int) -> Iterator[Action]:
-    """The edits that concern a fork: all drops up to its beginning, and the summaries that it shows."""
+    """The edits that concern a fork: all drops up to its fork point, and the summaries that it shows."""
     for one in edits:
         if one.action != "drop":
             if one.view_after in shown:
@@ -68,7 +69,7 @@ def _of_fork(edits: Sequence[Action], shown: Collection[int], point: int) -> Ite
 async def _begin_with(
     db: SqlConnection, child: Session, draft: ViewDraft, edits: Sequence[Action]
 ) -> Session:
-    """Give a fork a view of its own, and the edits that made it."""
+    """Give a fork its own view, and the edits that created it."""
     row = await find(db, child.id, child.owner)
     before = await views.weight(db, row, await views.load(db, row, None))
     after = await views.weight(db, row, View(0, draft.references, draft.through))
@@ -83,7 +84,7 @@ async def _begin_with(
 
 
 def _cut(references: Sequence[Reference], point: int, dropped: Sequence[int]) -> Iterator[Reference]:
-    """References up to a message, without those that were dropped."""
+    """References up to a message, without dropped ones."""
     for reference in references:
         if isinstance(reference, Span):
             first, last = reference.first, min(reference.last, point)
@@ -100,7 +101,7 @@ def _cut(references: Sequence[Reference], point: int, dropped: Sequence[int]) ->
 async def _opening_view(
     db: SqlConnection, row: SessionRow, point: int, wanted: int | None, edited: Collection[int]
 ) -> View:
-    """The view that was asked for, or the newest one, if it knows nothing of later messages."""
+    """The requested view, or the newest one, if it does not cover later messages."""
     if wanted is None:
         return await _view_at(db, row, point, edited)
     if wanted == 0:
@@ -114,7 +115,7 @@ async def _opening_view(
 
 
 async def _view_at(db: SqlConnection, row: SessionRow, sequence: int, edited: Collection[int]) -> View:
-    """The newest view, from the current one backwards, that knows nothing of later messages."""
+    """The newest view, from the current one backwards, that does not cover later messages."""
     view, leaf = await views.load(db, row, None), await _leaf_across(db, row, sequence)
     while view.number:
         is_early = (await _unedited(db, row, view, edited)).through <= sequence
@@ -125,20 +126,20 @@ async def _view_at(db: SqlConnection, row: SessionRow, sequence: int, edited: Co
 
 
 async def _unedited(db: SqlConnection, row: SessionRow, view: View, edited: Collection[int]) -> View:
-    """The view that a person's edits of a view began with."""
+    """The view that a user's edits started from."""
     while view.number in edited:
         view = await views.load(db, row, view.previous or 0)
     return view
 
 
 async def _leaf_across(db: SqlConnection, row: SessionRow, sequence: int) -> int:
-    """Where the first leaf begins that stands for a message and for later ones too; 0 where there is none."""
+    """The start of the first leaf that covers a message and later ones too; 0 if there is none."""
     (first,) = await db.only(_LEAF_ACROSS, (row.key, sequence, sequence))
     return int(first)
 
 
 async def _holds(db: SqlConnection, view: int, through: int, first: int, last: int) -> bool:
-    """Whether all of these messages are in a view; a leaf stands for those that left it."""
+    """Whether all of these messages are in a view; a leaf covers those that left it."""
     rows = await db.rows(
         "SELECT coalesce(r.first, s.sequence), coalesce(r.last, s.sequence) FROM view_references r "
         "LEFT JOIN shortenings s ON s.id = r.shortening WHERE r.view = ? AND r.node IS NULL",

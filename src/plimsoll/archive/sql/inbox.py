@@ -1,4 +1,4 @@
-"""The inbox of chat platforms in SQL tables."""
+"""The inbox of messaging platforms in SQL tables."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ class SqlInbox(Inbox):
             now = await db.now()
             await db.run(
                 _POSITION, (self._account, position)
-            )  # first: others who write for the account wait here
+            )  # first: other writers for the account wait here
             waiting = []
             for one in messages:
                 name = (self._account, one.place, one.event)

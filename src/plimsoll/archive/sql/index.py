@@ -1,9 +1,8 @@
-"""How a store finds messages by text, the part in which databases differ most.
+"""The interface of text search, where databases differ most.
 
-    text ──► add ──► whatever the database offers ──► candidates, in the order of the page ──► the message decides
+    text ──► add ──► the database's index ──► candidates, in the order of the page ──► the message decides
 
-An index may name too many messages and never too few; `holds_words` looks again where
-an index of words is not exact.
+An index may return too many messages but never too few; `holds_words` checks again if a word index is not exact.
 """
 
 from abc import ABC, abstractmethod
@@ -22,23 +21,21 @@ Statement = tuple[str, list[object]]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which rows may be hits: an owner's, in a range of row ids, of which sessions, which role, which time."""
+    """Which rows may be hits: by owner, range of row ids, sessions, role and time."""
 
     owner: Owner
     low: int
     high: int
     segments: tuple[Segment, ...] | None
     query: SearchQuery
-    is_small: bool = (
-        False  # so few rows of the owner that each is looked up, rather than what all owners said
-    )
+    is_small: bool = False  # so few rows of the owner that looking up each is faster than the shared index
 
     @property
     def direction(self) -> str:
         return "ASC" if self.query.order == "oldest" else "DESC"
 
     def condition(self) -> Statement:
-        """The same as SQL for a message `m`, the range of row ids left out."""
+        """The scope as SQL for a message `m`, without the range of row ids."""
         parts: list[str] = ["m.owner = ?"]
         values: list[object] = [self.owner]
         if self.segments is not None:
@@ -54,30 +51,30 @@ class Scope:
 
 
 class Index(ABC):
-    """What search asks of a store."""
+    """The search index of a store."""
 
-    unfindable: str  # a statement that counts the messages which the index does not know
+    unfindable: str  # a statement that counts the messages missing from the index
     lost: str  # a statement that returns their ids and bodies
 
     @abstractmethod
     async def add(self, db: SqlConnection, ids: Sequence[int], texts: Sequence[str]) -> None:
-        """Make messages findable."""
+        """Add messages to the index."""
 
     @abstractmethod
     async def forget(self, db: SqlConnection, key: int, above: int) -> None:
-        """Take out a session's messages above a number, before they are deleted."""
+        """Remove a session's messages above a number from the index, before they are deleted."""
 
     @abstractmethod
     async def range(self, db: SqlConnection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
         """The range of row ids that contains all hits, if cheap to determine."""
 
     async def is_small(self, db: SqlConnection, owner: Owner, low: int, high: int) -> bool:
-        """Whether an owner has so few rows in a range that they are cheaper to start from than the index."""
+        """Whether an owner has so few rows in a range that starting from them is cheaper than from the index."""
         return False  # for a database that chooses its own plan
 
     @abstractmethod
     def candidates(self, scope: Scope, by_words: bool) -> Statement:
-        """`FIELDS` and the body of the rows to look at, in the order of the page."""
+        """`FIELDS` and the body of the candidate rows, in the order of the page."""
 
     @abstractmethod
     def ranked(self, scope: Scope, skipped: int) -> Statement:

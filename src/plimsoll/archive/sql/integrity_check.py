@@ -34,7 +34,7 @@ _ORPHANS = {
 
 
 async def faults(db: SqlConnection, index: Index) -> AsyncIterator[str]:
-    """Everything that is wrong; it reads the whole store."""
+    """Every fault; reads the whole store."""
     for said in await db.damage():
         yield said
     for what, statement in {**_ORPHANS, "messages that search cannot find": index.unfindable}.items():

@@ -36,7 +36,7 @@ class SqlKeys(KeyStore):
         self, id: str, name: str, digest: bytes, limits: KeyLimits, *, reads: str | None = None
     ) -> AccessKey:
         async def work(db: SqlConnection) -> AccessKey:
-            # A name is free as soon as the key that had it is revoked; the index decides between two at once.
+            # A name is free once its key is revoked; the unique index decides between two concurrent inserts.
             added = await db.run(
                 "INSERT INTO access_keys (id, name, digest, created, requests_per_minute, tokens_per_day, "
                 "money_per_day, reads) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -99,7 +99,7 @@ class SqlKeys(KeyStore):
                 )
             place = (id, MINUTE, start)
             where = "WHERE key = ? AND seconds = ? AND start = ?"
-            # A change, even of nothing, makes other processes wait until this one has taken its share.
+            # An update, even without a change, makes other processes wait until this one has taken its share.
             await db.run(f"UPDATE access_usage SET granted = granted {where}", place)
             await _carry_over(db, id, start)
             (granted,) = await db.only(f"SELECT granted FROM access_usage {where}", place)
@@ -113,7 +113,7 @@ class SqlKeys(KeyStore):
     async def settle(self, holder: str, settlements: Sequence[UsageSettlement], lease: float) -> None:
         async def work(db: SqlConnection) -> None:
             now = await db.now()
-            # In one order for all, so that two processes never wait for each other.
+            # In the same order in all processes, so that two never deadlock.
             for one in sorted(settlements, key=lambda settlement: settlement.key):
                 await _add_spent(db, one, now)
                 await _hold(db, one.key, holder, one.held, now + lease)
@@ -132,7 +132,7 @@ class SqlKeys(KeyStore):
         async def work(db: SqlConnection) -> Reservation:
             now = await db.now()
             id, held = settlement.key, settlement.held
-            # This locks the day's row: other reservations for the key wait until the end of the transaction.
+            # Locks the day's row: other reservations for the key wait until the end of the transaction.
             await _add_spent(db, settlement, now)
             await db.run("DELETE FROM access_reservations WHERE key = ? AND expires <= ?", (id, now))
             used = KeyUsage(
@@ -155,7 +155,7 @@ class SqlKeys(KeyStore):
 
 
 def _granted(taken: KeyUsage, wish: ReservationRequest, limits: KeyLimits, part: int) -> KeyUsage | None:
-    """What fits below the limits; only the next request may go beyond one."""
+    """What fits below the limits; only the next request may exceed one."""
     tokens, money = wish.wanted.tokens, wish.wanted.money
     if limits.tokens_per_day is not None:
         left = limits.tokens_per_day - taken.tokens

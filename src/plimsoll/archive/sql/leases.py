@@ -3,10 +3,9 @@
     A acquires (fence 1) ── stalls ──────────────────────── A commits with 1: refused
                                lease expires ── B acquires (fence 2)
 
-The number decides, not the clock: a holder whose lease ran out while nobody else
-wanted it has disturbed nobody and may still write. Whoever writes to a session holds its
-row until the end of the transaction, so the number cannot change between the check and
-the commit.
+The fence number decides, not the clock: a holder whose lease expired may still write if no other process has acquired
+it. A writer locks the session's row until the end of its transaction, so the number cannot change between the check
+and the commit.
 """
 
 from plimsoll.archive.records import Lease
@@ -18,7 +17,7 @@ from plimsoll.errors import StaleLease
 async def acquire(
     db: SqlConnection, row: SessionRow, purpose: str, holder: str, seconds: float
 ) -> Lease | None:
-    """The lease for this holder, unless another one has it and it has not run out."""
+    """The lease for this holder, unless another one has it and it has not expired."""
     found, now = await _row(db, row.key, purpose), await db.now()
     if found is None:
         fence = 1
@@ -38,7 +37,7 @@ async def renew(db: SqlConnection, row: SessionRow, lease: Lease, seconds: float
 
 
 async def release(db: SqlConnection, row: SessionRow, lease: Lease) -> None:
-    """Give the lease back; the row stays with its number."""
+    """Release the lease; the row keeps its fence number."""
     await db.run(
         "UPDATE leases SET expires = 0, holder = '' WHERE session = ? AND purpose = ? AND fence = ? AND holder = ?",
         (row.key, lease.purpose, lease.fence, lease.holder),
@@ -46,7 +45,7 @@ async def release(db: SqlConnection, row: SessionRow, lease: Lease) -> None:
 
 
 async def require(db: SqlConnection, row: SessionRow, lease: Lease | None) -> None:
-    """Refuse a writer whose lease somebody else has taken since."""
+    """Raise for a writer whose lease another process has acquired since."""
     if lease is None:
         return
     found = await _row(db, row.key, lease.purpose)
@@ -56,8 +55,8 @@ async def require(db: SqlConnection, row: SessionRow, lease: Lease | None) -> No
         or (found[0], found[2]) != (lease.holder, lease.fence)
     ):
         raise StaleLease(
-            f"{lease.holder} no longer holds the {lease.purpose} lease of session {row.session.id}: it ran out or "
-            "was given back. Nothing was written."
+            f"{lease.holder} no longer holds the {lease.purpose} lease of session {row.session.id}: it expired or "
+            "was released. Nothing was written."
         )
 
 

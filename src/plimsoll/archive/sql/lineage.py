@@ -3,8 +3,7 @@
     parent   1 ─── 2 ─── 3 ─── 4 ─── 5
                          └ fork at 3: 4' ─── 5'       reads 1–3 of the parent, then its own
 
-A fork copies nothing; every question about its messages is asked of the sessions
-that wrote them.
+A fork copies nothing; every query about its messages goes to the sessions that wrote them.
 """
 
 import difflib
@@ -23,12 +22,12 @@ _COLUMNS = (
 )
 SELECT = f"SELECT {_COLUMNS} FROM sessions s LEFT JOIN sessions p ON p.key = s.parent AND p.state = 'active'"
 NEAREST = 3
-_COMPARED = 5_000  # ids that are compared to find the nearest
+_COMPARED = 5_000  # ids to compare for the nearest
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session with the keys that stand for it and its parent inside of the store."""
+    """A session with its internal key and that of its parent."""
 
     key: int
     session: Session
@@ -51,7 +50,7 @@ def row_of(values: Sequence[Any]) -> SessionRow:
 
 
 async def find(db: SqlConnection, id: str, owner: Owner, *, to_write: bool = False) -> SessionRow:
-    """The owner's session of this id, or of this unique beginning of one; `to_write` makes other writers wait."""
+    """The owner's session with this id or unique prefix; `to_write` locks it against other writers."""
     return await _found(db, id, db.for_update if to_write else "", "s.owner = ?", [owner])
 
 
@@ -85,7 +84,7 @@ async def _unknown(db: SqlConnection, id: str, fitting: list[str], own: str, who
     if not known:
         return f"There is no session {id!r}; the archive is still empty."
     ids = [one for (one,) in known]
-    # People remember the words of an id, not the moment.
+    # Users remember the words of an id, not the time.
     near = [one for one in ids if id and id.lower() in one] or difflib.get_close_matches(
         id, ids, NEAREST, 0.5
     )
@@ -94,7 +93,7 @@ async def _unknown(db: SqlConnection, id: str, fitting: list[str], own: str, who
 
 
 async def segments(db: SqlConnection, row: SessionRow) -> list[Segment]:
-    """Whose rows the messages of a session are, the oldest first."""
+    """The sessions that store a session's messages, oldest first."""
     upwards: list[Segment] = []
     key, forked_at, parent = row.key, row.session.forked_at, row.parent
     last = row.session.messages
@@ -109,7 +108,7 @@ async def segments(db: SqlConnection, row: SessionRow) -> list[Segment]:
 
 
 def clipped(whole: list[Segment], first: int, last: int) -> Iterator[Segment]:
-    """The parts of the segments that lie between two messages."""
+    """The parts of the segments between two messages."""
     for segment in whole:
         start, end = max(first, segment.first), min(last, segment.last)
         if start <= end:

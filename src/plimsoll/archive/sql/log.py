@@ -17,7 +17,7 @@ _INSERT = (
     "INSERT INTO messages (session, owner, sequence, role, tokens, total, time, digest, handle, body, media) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-# A turn that a fork shares and lets grow is written down by the fork.
+# A turn that a fork shares and extends is recorded by the fork.
 _TURN = (
     "INSERT INTO turns (session, turn, first, last) VALUES (?, ?, ?, ?) "
     "ON CONFLICT (session, turn) DO UPDATE SET last = excluded.last"
@@ -28,7 +28,7 @@ _FIELDS = "m.sequence, m.body, m.tokens, m.time, m.digest, m.handle"
 async def append(
     db: SqlConnection, index: Index, row: SessionRow, new: Sequence[Encoded], turn: str, after: int | None
 ) -> Appended:
-    """Add what of the turn is not stored yet. See `Archive.append`."""
+    """Add the messages of the turn that are not stored yet. See `Archive.append`."""
     known = await _turn(db, row, turn)
     if known is None:
         _require_end(row, after)
@@ -42,16 +42,16 @@ async def append(
     stored = await _digests(db, row, first, last)
     if any(a != b.digest for a, b in zip(stored, new, strict=False)) or after not in (None, first - 1):
         raise Conflict(
-            f"Turn {turn!r} of session {row.session.id} is stored as messages {first} to {last} and differs "
-            "from what was to be saved under its name."
+            f"Turn {turn!r} of session {row.session.id} is stored as messages {first} to {last} with "
+            "different content."
         )
     rest = new[len(stored) :]
     if not rest:
         return Appended(first, last, 0)
     if last != row.session.messages:
         raise Conflict(
-            f"Turn {turn!r} of session {row.session.id} ends at message {last}, but the log goes on to "
-            f"{row.session.messages}: nothing can be added to the turn."
+            f"Turn {turn!r} of session {row.session.id} ends at message {last}, but the log continues to "
+            f"{row.session.messages}: the turn cannot be extended."
         )
     last = await _insert(db, index, row, rest)
     await db.run(_TURN, (row.key, turn, first, last))
@@ -59,7 +59,7 @@ async def append(
 
 
 async def _turn(db: SqlConnection, row: SessionRow, turn: str) -> Record | None:
-    """Where a turn is stored, by this session or by the one that it was forked from."""
+    """Where a turn is stored, by this session or by its parent."""
     for segment in reversed([*await segments(db, row), Segment(row.key, 1, row.session.messages)]):
         found = await db.row(
             "SELECT first, last FROM turns WHERE session = ? AND turn = ? AND last <= ?",
@@ -90,10 +90,10 @@ async def _digests(db: SqlConnection, row: SessionRow, first: int, last: int) ->
 
 
 async def _insert(db: SqlConnection, index: Index, row: SessionRow, new: Sequence[Encoded]) -> int:
-    """Store messages behind the newest one, and make them findable."""
+    """Store messages after the newest one, and index them."""
     sequence, total, now = row.session.messages, row.session.tokens, await db.now()
     (newest,) = await db.only("SELECT max(time) FROM messages")
-    # Time does not run backwards in the log, whatever a clock does: search finds its place by it.
+    # Times in the log never decrease, whatever the clock does, because search relies on their order.
     time = max(now, newest or 0.0)
     values, shown_forms = [], []
     for one in new:
@@ -127,7 +127,7 @@ async def messages(db: SqlConnection, row: SessionRow, first: int, last: int) ->
 
 
 async def shown(db: SqlConnection, row: SessionRow, first: int, last: int) -> dict[int, tuple[Message, int]]:
-    """The messages that the model sees in another form from the beginning: that form and its tokens."""
+    """The messages that the model sees in another form from the start: that form and its tokens."""
     return {
         sequence: (json.loads(body), tokens)
         for segment in clipped(await segments(db, row), first, last)
@@ -139,7 +139,7 @@ async def shown(db: SqlConnection, row: SessionRow, first: int, last: int) -> di
 
 
 async def spared(db: SqlConnection, row: SessionRow, first: int, last: int) -> int:
-    """Tokens that the messages of a run have in the log and not in a view."""
+    """Tokens by which a run of messages is larger in the log than in a view."""
     tokens = 0
     for segment in clipped(await segments(db, row), first, last):
         (less,) = await db.only(
@@ -168,7 +168,7 @@ def stored_message(
 
 
 def require_message(row: SessionRow, sequence: int) -> None:
-    """Refuse a number that is no message of the session."""
+    """Raise if the session has no message with this number."""
     if not 1 <= sequence <= row.session.messages:
         raise UserError(
             f"Session {row.session.id} has messages 1 to {row.session.messages}; there is no message {sequence}."
@@ -178,7 +178,7 @@ def require_message(row: SessionRow, sequence: int) -> None:
 async def find_by_handle(
     db: SqlConnection, owner: Owner, id: str | None, handle: str, last: int | None, limit: int
 ) -> list[StoredMessage]:
-    """Messages of an owner whose content has a handle that begins so, one for each handle."""
+    """Messages of an owner whose content has a handle with this prefix, one for each handle."""
     wanted = handle.strip().lower().removeprefix("h:")
     if not wanted or len(wanted) > HANDLE_DIGITS or set(wanted) - set("0123456789abcdef"):
         raise UserError(f"{handle!r} is not a handle. A handle looks like h:3f2a9c1b7d.")
@@ -209,7 +209,7 @@ def _is_in(scope: Sequence[Segment], key: int, sequence: int, last: int | None) 
 
 
 async def reader_of(db: SqlConnection, key: int, id: str, state: str, sequence: int) -> str:
-    """The session under which a person finds a message: its own, or a fork where its own was deleted."""
+    """The session under which a user finds a message: its own, or a fork if its own was deleted."""
     while state != "active":
         found = await db.row(
             "SELECT key, id, state FROM sessions WHERE parent = ? AND forked_at >= ? ORDER BY state LIMIT 1",
@@ -222,7 +222,7 @@ async def reader_of(db: SqlConnection, key: int, id: str, state: str, sequence: 
 
 
 async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> bool:
-    """Mark a message as one that stays; whether it was not marked before."""
+    """Pin a message. Returns whether it was not pinned before."""
     require_message(row, sequence)
     added = await db.run(
         "INSERT INTO pins (session, sequence, time) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -232,11 +232,11 @@ async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> bool:
 
 
 async def unpin(db: SqlConnection, row: SessionRow, sequence: int) -> bool:
-    """Take the mark away; whether there was one."""
+    """Unpin a message. Returns whether it was pinned."""
     require_message(row, sequence)
     return await db.run("DELETE FROM pins WHERE session = ? AND sequence = ?", (row.key, sequence)) > 0
 
 
 async def pins(db: SqlConnection, key: int) -> list[int]:
-    """The marked messages, in order."""
+    """The pinned messages, in order."""
     return [one for (one,) in await db.rows("SELECT sequence FROM pins WHERE session = ? ORDER BY 1", (key,))]

@@ -13,8 +13,8 @@ def steps(package: str) -> tuple[str, ...]:
 
 
 def of_later_release(version: int, known: int) -> str:
-    """What to say about an archive that this release does not know."""
+    """The error message for an archive of a later release."""
     return (
-        f"is of version {version}, and this release knows versions up to {known}. It was left as it is. "
+        f"has version {version}, but this release supports versions up to {known}. It was not changed. "
         "Update Plimsoll, or set archive.url to another archive."
     )

@@ -23,15 +23,15 @@ _INSERT = (
 
 
 async def insert(db: SqlConnection, row: SessionRow, node: Node) -> None:
-    """Store a node. One that says the same about the same is already there after an undone compaction."""
-    # Named after its session and its text, a node can never stand in for one of another session.
+    """Store a node. An equal one may already exist after an undone compaction."""
+    # The id depends on session and text, so a node can never replace one of another session.
     if node.id != node_id(row.session.id, node.message, node.sources):
         raise InvalidConversation(f"{node.id} is not the id of this node: it must be made with `node_id`.")
     body = to_json(node.message)
     known = await db.row("SELECT session, body FROM nodes WHERE id = ?", (node.id,))
     if known is not None:
         if known != (row.key, body):
-            raise InvalidConversation(f"Node {node.id} exists already and says something else.")
+            raise InvalidConversation(f"Node {node.id} already exists with different content.")
         return
     details = to_json(dict(node.details))
     values = (
@@ -54,7 +54,7 @@ async def exists(db: SqlConnection, node: str, owner: Owner) -> bool:
 
 
 async def load(db: SqlConnection, node: str, owner: Owner) -> Node:
-    """The owner's node of this id."""
+    """The owner's node with this id."""
     values = await db.row(f"{_SELECT} WHERE n.id = ? AND s.owner = ?", (node, owner))
     if values is None:
         raise UserError(f"There is no node {node!r}. `plimsoll sessions show ID --compactions` names them.")
@@ -62,20 +62,20 @@ async def load(db: SqlConnection, node: str, owner: Owner) -> Node:
 
 
 async def add(db: SqlConnection, row: SessionRow, new: Sequence[Node]) -> None:
-    """Store nodes in their order; what a node was made from comes before it."""
+    """Store nodes in order; a node's sources come before it."""
     for node in new:
         await insert(db, row, node)
 
 
 async def of_session(db: SqlConnection, row: SessionRow) -> list[Node]:
-    """All nodes that a session wrote, the oldest first."""
+    """All nodes that a session wrote, oldest first."""
     return await _written_by(db, row.key)
 
 
 async def of_lineage(db: SqlConnection, row: SessionRow) -> list[Node]:
-    """The nodes of a session and those about messages that it shares with the sessions it came from.
+    """The nodes of a session, and those of its ancestors about messages that it shares.
 
-    What an ancestor wrote after the fork is its own affair: the fork may have written about the same messages.
+    Nodes that an ancestor wrote after the fork are left out: the fork may have its own about the same messages.
     """
     upwards = [(await _written_by(db, row.key), row.session.messages)]
     shared, parent, until = row.session.forked_at, row.parent, row.session.created
@@ -88,7 +88,7 @@ async def of_lineage(db: SqlConnection, row: SessionRow) -> list[Node]:
 
 
 def _about(found: Sequence[tuple[Node, int]]) -> Iterator[Node]:
-    """Those nodes, the oldest first, that say nothing of messages behind the number beside them."""
+    """The nodes, oldest first, that cover no messages after the number next to them."""
     beyond: set[str] = set()
     for node, last in found:
         for source in node.sources:

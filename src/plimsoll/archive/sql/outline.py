@@ -20,7 +20,7 @@ _REFERENCES = (
     "JOIN views v ON v.id = r.view LEFT JOIN shortenings s ON s.id = r.shortening "
     "WHERE v.session = ? ORDER BY r.view, r.position"
 )
-# Of the nodes that stand in a view; an engine's tree has many more.
+# Nodes in a view; an engine's tree has many more.
 _NODES = (
     "SELECT id, tokens, body FROM nodes WHERE id IN "
     "(SELECT r.node FROM view_references r JOIN views v ON v.id = r.view WHERE v.session = ?)"
@@ -35,9 +35,7 @@ async def read(db: SqlConnection, row: SessionRow, first: int, evidence: str) ->
         for segment in clipped(whole, first, row.session.messages)
         for values in await db.rows(_COLUMNS, (segment.key, segment.first, segment.last))
     ]
-    if all(
-        segment.key != row.key for segment in whole
-    ):  # a fork that has no messages of its own may have views
+    if all(segment.key != row.key for segment in whole):  # a fork without its own messages may have views
         whole.append(Segment(row.key, 0, row.session.messages))
     roles, tokens, times, media = zip(*columns, strict=True) if columns else ((),) * 4
     views = [view for segment in whole for view in await _views(db, row, segment, evidence)]
@@ -55,7 +53,7 @@ async def read(db: SqlConnection, row: SessionRow, first: int, evidence: str) ->
 
 
 async def _views(db: SqlConnection, row: SessionRow, segment: Segment, evidence: str) -> list[ViewOutline]:
-    """The views that the owner of a segment made; of a parent, those that know only shared messages."""
+    """The views that a segment's session created; of a parent, only those that cover shared messages only."""
     last = row.session.messages if segment.key == row.key else segment.last
     nodes = {
         id: ReferenceOutline(tokens=tokens, node=id, evidence=_evidence(body, tokens, evidence))
@@ -72,6 +70,6 @@ async def _views(db: SqlConnection, row: SessionRow, segment: Segment, evidence:
 
 
 def _evidence(body: str, tokens: int, heading: str) -> int:
-    """The tokens of a node behind a heading, by their share of its characters."""
+    """The tokens of a node after a heading, estimated by characters."""
     at = body.rfind(heading) if heading else -1
     return 0 if at < 0 else round(tokens * (len(body) - at) / len(body))

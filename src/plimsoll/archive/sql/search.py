@@ -1,12 +1,11 @@
 """Search over the log: the index finds candidates, and the message itself decides.
 
     words       the index of words
-    substring   three-character pieces ──► candidates ──► the text is looked at
-    regex       pieces of its literals ──► candidates ──► the pattern is tried
+    substring   three-character pieces ──► candidates ──► the text is checked
+    regex       pieces of its literals ──► candidates ──► the pattern is matched
 
-Newest first costs only as much as the page: candidates come in the order of the log and
-are read until the page is full. A session is turned into a range of rows beforehand, so
-that an index never walks over what cannot fit.
+Newest first costs only as much as the page: candidates come in the order of the log and are read until the page is
+full. A session is converted to a range of rows first, so that an index never scans rows that cannot match.
 """
 
 import json
@@ -30,7 +29,7 @@ Monotonic = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """A message that fits, before the name of its session is known."""
+    """A matching message, before the id of its session is known."""
 
     key: int
     sequence: int
@@ -42,7 +41,7 @@ class _Match:
 
 @dataclass(slots=True)
 class _Look:
-    """A look at candidates until the page is full or the time is over."""
+    """Reads candidates until the page is full or the time is up."""
 
     matcher: Matcher
     holds_words: Callable[[str], bool] | None  # None: the matcher decides
@@ -51,7 +50,7 @@ class _Look:
     monotonic: Monotonic
     accepts: MessagePredicate | None = None
     found: list[_Match] = field(default_factory=list)
-    seen: int | None = None  # the id of the last candidate that was looked at
+    seen: int | None = None  # the id of the last candidate read
     looked_at: int = 0
     is_late: bool = False
 
@@ -60,7 +59,7 @@ class _Look:
         return len(self.found) == self.limit
 
     def at(self, batch: Sequence[Record], callers: Mapping[int, Message]) -> None:
-        """Look at some more; `callers` has the assistant message before each tool result, by row id."""
+        """Check a batch; `callers` has the assistant message before each tool result, by row id."""
         for id, key, sequence, role, time, body in batch:
             if self.is_full or self.is_late:
                 return
@@ -81,13 +80,13 @@ class _Look:
                 self.found.append(_Match(key, sequence, role, time, text, places))
 
     def _places(self, text: str, left: float) -> Places | None:
-        """What to mark in a text that fits; None for one that does not."""
+        """The positions to mark in a matching text; None if it does not match."""
         if self.holds_words is not None and not self.holds_words(text):
             return None
         try:
             places = self.matcher(text, left)
         except TimeoutError:
-            # This one message takes too long by itself; the next page goes on behind it.
+            # This one message takes too long; the next page continues after it.
             self.is_late = True
             return None
         return places if places or self.holds_words is not None else None
@@ -115,7 +114,7 @@ async def search(
 
 
 async def _look_through(db: SqlConnection, look: _Look, statement: Statement, by_rank: bool) -> bool:
-    """Look at the rows of a statement until a page is full or the time is up; whether there may be more."""
+    """Check the rows of a statement until the page is full or the time is up. Returns whether there may be more."""
     batches = db.batches(*statement, seconds=look.ends - look.monotonic())
     try:
         async with aclosing(batches):
@@ -123,7 +122,7 @@ async def _look_through(db: SqlConnection, look: _Look, statement: Statement, by
                 before = look.looked_at
                 callers = await _callers(db, batch) if look.accepts is not None else {}
                 await db.compute(partial(look.at, batch, callers))
-                # Whether there are more hits is not looked for: with a rare text that could mean the whole archive.
+                # Whether there are more hits is not checked: for a rare text that could scan the whole archive.
                 ends_inside = look.looked_at - before < len(batch)
                 if look.is_late or (look.is_full and (ends_inside or not by_rank)):
                     return True
@@ -149,14 +148,14 @@ async def _callers(db: SqlConnection, batch: Sequence[Record]) -> dict[int, Mess
 
 
 async def mend(db: SqlConnection, index: Index) -> int:
-    """Add to the index what it has lost; how many messages that were."""
+    """Add missing messages to the index. Returns how many."""
     lost = await db.rows(index.lost)
     await index.add(db, [id for id, _ in lost], [searchable(json.loads(body)) for _, body in lost])
     return len(lost)
 
 
 async def _scope(db: SqlConnection, index: Index, owner: Owner, query: SearchQuery) -> Scope | None:
-    """The rows that may be hits; None where there can be none."""
+    """The rows that may be hits; None if there are none."""
     low, high = await index.range(db, owner, query)
     parts: tuple[Segment, ...] | None = None
     if query.session is not None:

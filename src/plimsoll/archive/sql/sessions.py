@@ -14,8 +14,7 @@ _INSERT = (
     "INSERT INTO sessions (id, title, model, engine, parent, forked_at, owner, created, updated, messages, tokens, "
     "view) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
 )
-# The views that the forks of a session can still go back to, the nodes that these stand on, and the tree over the
-# messages that stay.
+# The views that forks of a session can still return to, their nodes, and the tree over the messages that stay.
 _NEEDED = """
 WITH RECURSIVE
   gone (key) AS (SELECT CAST(? AS BIGINT)),
@@ -68,7 +67,7 @@ async def create(
 async def fork(
     db: SqlConnection, row: SessionRow, point: int, title: str | None, view: int, random: Random
 ) -> Session:
-    """A session that shares the messages of another one up to `point` and begins with a view of it."""
+    """Create a session that shares another's messages up to `point` and starts with a view of it."""
     parent = row.session
     named = parent.title if title is None else storable(title)
     facts = (named, parent.model, parent.engine, row.key, point, parent.owner)
@@ -96,7 +95,7 @@ async def _new(
 
 
 async def total_at(db: SqlConnection, row: SessionRow, sequence: int) -> int:
-    """The tokens of all messages up to one; 0 before the first."""
+    """The tokens of all messages up to this one; 0 before the first."""
     for segment in clipped(await segments(db, row), sequence, sequence):
         (total,) = await db.only(
             "SELECT total FROM messages WHERE session = ? AND sequence = ?", (segment.key, sequence)
@@ -108,7 +107,7 @@ async def total_at(db: SqlConnection, row: SessionRow, sequence: int) -> int:
 async def newest_first(
     db: SqlConnection, limit: int, offset: int, prefix: str, owner: Owner | None
 ) -> list[Session]:
-    """Sessions of an owner, or for administration of all (None), by their last change."""
+    """Sessions of an owner, or of all owners (None, for administration), most recently changed first."""
     own, whose = ("AND s.owner = ? ", [owner]) if owner is not None else ("", [])
     rows = await db.rows(
         f"{SELECT} WHERE s.state = 'active' AND s.id >= ? AND s.id < ? {own}"
@@ -121,7 +120,7 @@ async def newest_first(
 async def update(
     db: SqlConnection, row: SessionRow, title: str | None, model: str | None, engine: str | None
 ) -> Session:
-    """Change what is not None."""
+    """Change the fields that are not None."""
     await db.run(
         "UPDATE sessions SET title = coalesce(?, title), model = coalesce(?, model), "
         "engine = coalesce(?, engine) WHERE key = ?",
@@ -131,10 +130,10 @@ async def update(
 
 
 async def delete(db: SqlConnection, index: Index, key: int) -> int:
-    """Remove a session. What its forks share stays, hidden, until the last of them goes."""
+    """Delete a session. What its forks share stays, hidden, until the last of them is deleted."""
     shared = await _shared(db, key)
     await _forget_messages(db, index, key, above=shared or 0)
-    # A turn that a fork shares may be saved again there, and must be known.
+    # A turn that a fork shares may be saved again there and must be recognised.
     await db.run("DELETE FROM turns WHERE session = ? AND last > ?", (key, shared or 0))
     for table in _OWN:
         await db.run(f"DELETE FROM {table} WHERE session = ?", (key,))
@@ -146,14 +145,14 @@ async def delete(db: SqlConnection, index: Index, key: int) -> int:
     else:
         await db.run("UPDATE sessions SET state = 'deleted', title = '', view = 0 WHERE key = ?", (key,))
     (kept,) = await db.only("SELECT count(*) FROM messages WHERE session = ?", (key,))
-    # A hidden parent may be needed less now, or not at all.
+    # The fork may have been the last user of a hidden parent.
     if await db.row("SELECT 1 FROM sessions WHERE key = ? AND state = 'deleted'", (parent,)):
         await delete(db, index, parent)
     return int(kept)
 
 
 async def _shared(db: SqlConnection, key: int) -> int | None:
-    """The last message of a session that a fork of it can read; None where there is no fork."""
+    """The last message of a session that a fork can read; None if there is no fork."""
     needed: int | None = None
     rows = await db.rows("SELECT key, forked_at, state FROM sessions WHERE parent = ?", (key,))
     for child, forked_at, state in rows:

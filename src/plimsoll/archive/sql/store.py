@@ -1,4 +1,4 @@
-"""`SqlStore`: the whole database, and archives that are bound to one owner each."""
+"""`SqlStore`: the whole database, which opens archives bound to one owner each."""
 
 from random import Random
 

@@ -1,7 +1,7 @@
 """Views: read, commit, undo.
 
-A commit writes nodes, edges, shortened messages, the view and the event, and moves the
-session to the new view; it runs inside of one transaction, as everything here does.
+A commit writes nodes, edges, shortened messages, the view and the event, and makes the new view the current one. Like
+everything here, it runs inside one transaction.
 """
 
 import json
@@ -35,7 +35,7 @@ _REFERENCES = (
 
 
 async def load(db: SqlConnection, row: SessionRow, number: int | None) -> View:
-    """The view of this number, by default the one that holds."""
+    """The view with this number, by default the current one."""
     wanted = row.session.view if number is None else number
     if wanted == 0:
         return View(0)
@@ -88,7 +88,7 @@ async def items(db: SqlConnection, row: SessionRow, view: View) -> list[ViewItem
 
 
 async def _of_span(db: SqlConnection, row: SessionRow, span: Span) -> list[ViewItem]:
-    """The messages of a run, each in the form that the model sees."""
+    """The messages of a run in the form that the model sees."""
     items: list[ViewItem] = []
     forms = await log.shown(db, row, span.first, span.last)
     for stored in await log.messages(db, row, span.first, span.last):
@@ -99,7 +99,7 @@ async def _of_span(db: SqlConnection, row: SessionRow, span: Span) -> list[ViewI
 
 
 async def weight(db: SqlConnection, row: SessionRow, view: View) -> tuple[int, int]:
-    """Messages and tokens of a view; a run of messages is weighed by its two ends."""
+    """Messages and tokens of a view; a run is measured by its first and last message."""
     messages = tokens = 0
     for reference in view.whole(row.session.messages):
         messages += len(reference) if isinstance(reference, Span) else 1
@@ -124,12 +124,12 @@ async def figures(db: SqlConnection, row: SessionRow) -> SessionFigures:
 async def commit(
     db: SqlConnection, row: SessionRow, draft: ViewDraft, event: CompactionEvent, action: Action | None
 ) -> View:
-    """Everything that a compaction brings. See `Archive.commit_compaction`."""
+    """Store a compaction. See `Archive.commit_compaction`."""
     before = await load(db, row, None)
     if draft.base != before.number:
         raise Conflict(
-            f"Session {row.session.id} stands at view {before.number}, and the compaction was made from view "
-            f"{draft.base}. Make it anew."
+            f"Session {row.session.id} is at view {before.number}, but the compaction was made from view "
+            f"{draft.base}. Repeat it."
         )
     wrong = next(faults(draft.references, draft.through, row.session.messages), None)
     if wrong:
@@ -155,9 +155,9 @@ async def commit(
 
 
 async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> bool:
-    """Mark a message as one that stays; whether it was not marked before.
+    """Pin a message. Returns whether it was not pinned before.
 
-    One that a compaction has taken out of the view cannot stay.
+    Raises `Conflict` for a message that a compaction has removed from the view.
     """
     log.require_message(row, sequence)
     holds = (await load(db, row, None)).whole(row.session.messages)
@@ -170,11 +170,11 @@ async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> bool:
 
 
 async def _require_pins(db: SqlConnection, row: SessionRow, before: View, draft: ViewDraft) -> None:
-    """A pinned message that stood word for word stays so, also one that was pinned while the draft was made."""
+    """Raise if the draft loses a pinned message, even one that was pinned while the draft was made."""
     last = row.session.messages
     had, has = before.whole(last), View(0, draft.references, draft.through).whole(last)
     for sequence in await log.pins(db, row.key):
-        # One that the model never saw whole cannot stay whole.
+        # A message that the model never saw whole cannot stay whole.
         if (
             await _stands_whole(db, row, had, sequence)
             and not await _stands_whole(db, row, has, sequence)
@@ -189,7 +189,7 @@ async def _require_pins(db: SqlConnection, row: SessionRow, before: View, draft:
 async def _stands_whole(
     db: SqlConnection, row: SessionRow, references: Sequence[Reference], sequence: int
 ) -> bool:
-    """Whether a message stands there in its own words; something may be added behind them."""
+    """Whether the references contain a message verbatim; text may be appended to it."""
     for reference in references:
         if isinstance(reference, Span) and reference.first <= sequence <= reference.last:
             return True
@@ -212,7 +212,7 @@ async def _columns(
 
 
 async def _shortening(db: SqlConnection, row: SessionRow, reference: ShortenedReference) -> int:
-    """The row of a shortened message, written if nobody has shortened it so before."""
+    """The row of a shortened message; inserted if it does not exist."""
     digest = digest_of(reference.message)
     for key in (row.key, *await _ancestors(db, row)):
         known = await db.row(
@@ -235,7 +235,7 @@ async def _shortening(db: SqlConnection, row: SessionRow, reference: ShortenedRe
 
 
 async def undo(db: SqlConnection, row: SessionRow, actor: str) -> View:
-    """Back to the view before; the compaction's nodes stay, and the event says what happened."""
+    """Return to the previous view; the compaction's nodes stay, and an event records the undo."""
     current = await load(db, row, None)
     if current.previous is None:
         raise UserError(f"Session {row.session.id} has no compaction or edit that could be undone.")
@@ -243,15 +243,15 @@ async def undo(db: SqlConnection, row: SessionRow, actor: str) -> View:
 
 
 async def redo(db: SqlConnection, row: SessionRow, actor: str) -> View:
-    """To the view that was undone last."""
+    """Return to the view that was undone last."""
     target = await undone(db, row)
     if target is None:
-        raise UserError(f"Session {row.session.id} has nothing to redo: no undo came after its last change.")
+        raise UserError(f"Session {row.session.id} has nothing to redo: its last change was not an undo.")
     return await _select(db, row, await load(db, row, None), target, "redo", actor)
 
 
 async def undone(db: SqlConnection, row: SessionRow) -> View | None:
-    """The view that was undone last and not returned to; None where another one was made since."""
+    """The view that was undone last and not restored; None if another one was created since."""
     rows = db.batches(
         "SELECT outcome, view_before FROM events WHERE session = ? AND outcome <> 'refused' ORDER BY id DESC",
         (row.key,),
@@ -277,7 +277,7 @@ async def _select(
     word: Literal["undo", "redo"],
     actor: str,
 ) -> View:
-    """Make another view of the session the current one; the event and the action say so."""
+    """Make another view of the session the current one, with an event and an action."""
     messages_before, tokens_before = await weight(db, row, current)
     messages_after, tokens_after = await weight(db, row, target)
     event = CompactionEvent(
@@ -306,7 +306,7 @@ async def _move(db: SqlConnection, row: SessionRow, view: int) -> None:
 
 
 async def unresolved(db: SqlConnection, row: SessionRow, view: View) -> AsyncIterator[str]:
-    """What is wrong with a stored view: references that lead nowhere or stand out of order."""
+    """The faults of a stored view: references that do not resolve or are out of order."""
     for wrong in faults(view.references, view.through, row.session.messages):
         yield wrong
     for span in sequences_of(view.whole(row.session.messages)):

@@ -29,14 +29,14 @@ BUSY_SECONDS = 30.0
 READERS = 2
 _CACHE_KIBIBYTES = 16_384
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
-_BATCH = 32  # rows; a page of hits seldom needs more
-_STEPS = 10_000  # of SQLite's virtual machine between two looks at the clock: about a millisecond
+_BATCH = 32  # rows; a page of hits rarely needs more
+_STEPS = 10_000  # of SQLite's virtual machine between checks of the clock: about a millisecond
 
 Clock = Callable[[], float]
 
 
 class SqliteConnection(SqlConnection):
-    """A transaction in the thread that runs it. Nothing here waits for anything but the disk."""
+    """A transaction in the thread that runs it. It waits only for the disk."""
 
     def __init__(self, db: sqlite3.Connection, clock: Clock) -> None:
         self._db = db
@@ -135,7 +135,7 @@ class SqliteDatabase(Database):
                 result = _finished(work(SqliteConnection(connection, self._clock)))
                 connection.execute("COMMIT")
             except BaseException:
-                # A full disk may have ended the transaction already.
+                # A full disk may already have ended the transaction.
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
@@ -156,7 +156,7 @@ class SqliteDatabase(Database):
 
 
 def _finished(work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of work that never waits, without an event loop."""
+    """Run a coroutine that never waits, without an event loop."""
     try:
         work.send(None)
     except StopIteration as done:
@@ -166,7 +166,7 @@ def _finished(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """A connection set up as all of them are. Nothing is written by connecting."""
+    """A connection with the usual settings. Connecting writes nothing."""
     connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA synchronous = FULL")
@@ -197,7 +197,7 @@ def sentences(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        # The low byte is the family of an extended code.
+        # The low byte is the primary code of an extended code.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         sentence = _SENTENCES.get(code)
         if sentence is None:

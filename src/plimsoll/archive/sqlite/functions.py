@@ -7,7 +7,7 @@ from plimsoll.archive.encoding import searchable, spaced, storable
 
 
 def register(connection: sqlite3.Connection) -> None:
-    """Make them known to a connection."""
+    """Register the functions on a connection."""
     connection.create_function("plain_text", 1, plain_text, deterministic=True)
     connection.create_function("spaced_text", 1, spaced_text, deterministic=True)
 

@@ -12,13 +12,13 @@ from plimsoll.archive.query import SearchQuery, gram_expression, word_expression
 from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.index import FIELDS, RANKED, Index, Scope, Statement, literals
 
-# Rows of an owner that are looked up one by one, about 10 µs each; walking over a common word of all owners costs
+# Below this many rows of an owner, each is looked up, at about 10 µs; scanning a common word of all owners costs
 # about 2 µs for each message of the archive.
 FEW = 2_000
 
 
 class SqliteIndex(Index):
-    """Words and three-character pieces of every message; the text itself is in the log alone."""
+    """Words and trigrams of every message; the text itself is only in the log."""
 
     unfindable = "SELECT (SELECT count(*) FROM messages) - (SELECT count(*) FROM words_docsize)"
     lost = "SELECT id, body FROM messages WHERE id NOT IN (SELECT id FROM words_docsize) ORDER BY id"
@@ -37,7 +37,7 @@ class SqliteIndex(Index):
             )
 
     async def range(self, db: SqlConnection, owner: Owner, query: SearchQuery) -> tuple[int, int]:
-        """Times never run backwards in the log and one process writes at a time, so a time is a range of rows."""
+        """Times never decrease in the log and one process writes at a time, so a time range is a row range."""
         low = await _end(db, "min", owner)
         high = await _end(db, "max", owner)
         if query.since is not None:
@@ -64,7 +64,7 @@ class SqliteIndex(Index):
         if by_words:
             table, expression = "words", word_expression(scope.query.text)
         else:
-            # Pieces have no places to begin from, so a few rows are read themselves.
+            # Trigram queries cannot start from given rows, so a few rows are read directly.
             pieces = None if scope.is_small else gram_expression(literals(scope.query))
             table, expression = "grams", pieces or ""
         if not expression:
@@ -73,7 +73,7 @@ class SqliteIndex(Index):
                 f"ORDER BY m.id {scope.direction}",
                 [scope.low, scope.high, *values],
             )
-        if scope.is_small:  # a word that everybody says must not lead through everybody's messages
+        if scope.is_small:  # a common word must not scan all owners' messages
             return (
                 f"SELECT {FIELDS}, m.body FROM messages m CROSS JOIN {table} ON {table}.rowid = m.id "
                 f"WHERE {table} MATCH ? AND m.id BETWEEN ? AND ?{condition} ORDER BY m.id {scope.direction}",

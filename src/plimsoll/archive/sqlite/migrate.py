@@ -2,8 +2,8 @@
 
     version 0 (empty) ──0001──► 1 ──0002──► 2 … 7 ──0008──► 8 = today
 
-Each step is one transaction with its number, so a crash leaves an archive of a
-version that is known. A file of another program or of a later release is not touched.
+Each step is one transaction with its number, so a crash leaves a known version. A file of another program or of a
+later release is not changed.
 """
 
 import sqlite3

@@ -1,4 +1,4 @@
-"""Asks the person at the terminal whether a call may run; a change to a file is shown as a diff first.
+"""Asks the user whether a call may run; shows a change to a file as a diff first.
 
 ⚠ patch changes app.py.
   -port = 8080
@@ -24,7 +24,7 @@ async def ask_person(question: ApprovalQuestion) -> ApprovalAnswer:
     hidden = _show(question, console)
     prompt = _prompt(question, hidden)
     while True:
-        # A session of its own: the answers are no history of the chat.
+        # A separate session: the answers do not belong in the chat's history.
         session: PromptSession[str] = PromptSession()
         answer = (await session.prompt_async(prompt, handle_sigint=False)).strip()
         if answer.lower() not in _VIEW or not hidden:
@@ -38,7 +38,7 @@ async def ask_person(question: ApprovalQuestion) -> ApprovalAnswer:
 
 
 def _show(question: ApprovalQuestion, console: Console) -> int:
-    """Show what is asked about; the number of lines that did not fit on the screen."""
+    """Show the call. Returns the number of lines that did not fit on the screen."""
     if question.preview:
         console.print(Text(f"⚠ {plain(question.tool)} {plain(question.reason)}.", "yellow"))
         return _print_diff(question.preview, console, max(10, console.height - _AROUND))

@@ -13,11 +13,11 @@ from plimsoll.terminal.chat.status_lines import fitted, money_parts, thousands
 from plimsoll.terminal.tables import plain
 
 SHOWN = 10
-_NUMBERS = 22  # columns of the table of sessions that messages, tokens and the gaps take
+_NUMBERS = 22  # columns of the sessions table for messages, tokens and gaps
 
 
 async def usage(talk: ChatSession, _argument: str) -> None:
-    """Tokens, cache and money of the session."""
+    """Show tokens, cache use and cost of the session."""
     total = await talk.archive.usage_total(talk.id)
     compactions = [event for event in await talk.archive.compactions(talk.id) if event.outcome == "compacted"]
     table = _table()
@@ -40,7 +40,7 @@ async def usage(talk: ChatSession, _argument: str) -> None:
 
 
 async def sessions(talk: ChatSession, _argument: str) -> None:
-    """The newest sessions."""
+    """Show the newest sessions."""
     table = _table("session", "messages", "tokens", "title")
     found = await talk.archive.sessions(limit=SHOWN)
     # Users need the ids, so titles take the remaining width.
@@ -54,7 +54,7 @@ async def sessions(talk: ChatSession, _argument: str) -> None:
 
 
 async def search(talk: ChatSession, argument: str) -> None:
-    """Find words in all sessions."""
+    """Search all sessions."""
     page = await talk.archive.search(SearchQuery(require(argument, "/search TEXT"), limit=SHOWN))
     for hit in page.hits:
         where = "this session" if hit.session == talk.id else hit.session
@@ -68,7 +68,7 @@ async def search(talk: ChatSession, argument: str) -> None:
 
 
 async def recall(talk: ChatSession, argument: str) -> None:
-    """The full text of a handle."""
+    """Show the full text of a handle."""
     handle = require(argument, "/recall HANDLE, such as /recall h:3f2a9c1b7d")
     if handle.startswith("n:"):
         await _recall_node(talk, handle)
@@ -103,7 +103,7 @@ async def pin(talk: ChatSession, argument: str) -> None:
 
 
 async def unpin(talk: ChatSession, argument: str) -> None:
-    """Let a message go."""
+    """Unpin a message."""
     sequence = _number(require(argument, "/unpin N"), "/unpin N")
     if sequence not in await talk.archive.pins(talk.id):
         talk.screen.note(f"Message {sequence:,} was not pinned.", "yellow")
@@ -112,7 +112,7 @@ async def unpin(talk: ChatSession, argument: str) -> None:
 
 
 def _marked(hit: SearchHit) -> Text:
-    """The piece that was found, what matched in bold."""
+    """The snippet with matches in bold."""
     said = Text()
     place = 0
     for start, end in hit.marks:

@@ -1,10 +1,10 @@
-"""What a typed line brings along: files, images, long pastes, the output of commands.
+"""What a typed line attaches: files, images, long pastes, the output of commands.
 
     "Why? @src/app.py [image 1]"  ─►  text, then the file and the image
-    "!pytest -x"                  ─►  runs now; its output goes along with the next message
+    "!pytest -x"                  ─►  runs now; its output is sent with the next message
 
-Only lines that a person types at a terminal are read this way. Text from a pipe may come from anywhere, and must not
-be able to name files or run commands.
+Only lines that a user types at a terminal are read this way. Text from a pipe may come from anywhere and must not be
+able to attach files or run commands.
 """
 
 import base64
@@ -22,8 +22,8 @@ from plimsoll.tools.files import ReadFile
 
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 LONG_PASTE = 10  # lines from which a paste is folded at the prompt
-LONG_TEXT = 2_000  # characters likewise
-MOST_KEPT = 100  # pastes, and images, of one chat
+LONG_TEXT = 2_000  # characters from which a paste is folded
+MOST_KEPT = 100  # pastes, and images, per chat
 T = TypeVar("T")
 _MENTION = re.compile(r'(?<![\w@/])@(?:"([^"]+)"|([^\s"]+))')
 _TRAILING = ".,;:!?)]}'"
@@ -31,9 +31,9 @@ _TRAILING = ".,;:!?)]}'"
 
 @dataclass(slots=True)
 class Attachments:
-    """Pastes and images by the mark that stands for them in the line, and what commands printed.
+    """Pastes and images by their placeholder in the line, and the output of commands.
 
-    Marks are numbered over the whole chat, so that a line that is sent again means the same.
+    Placeholders are numbered over the whole chat, so that a repeated line means the same.
     """
 
     pastes: dict[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Attachments:
     _shown: int = 0
 
     def fold(self, text: str) -> str:
-        """What stands in the line for a paste: a path as a mention, a long text as a mark, anything else as it is."""
+        """The text in the line for a paste: a path as a mention, a long text as a placeholder, others unchanged."""
         path = _pasted_path(text)
         if path is not None:
             return f"{mention(path)} "
@@ -54,16 +54,16 @@ class Attachments:
         return _kept(self.pastes, f"[paste {self._pasted}: {lines:,} lines]", text)
 
     def add_image(self, png: bytes) -> str:
-        """What stands in the line for an image from the clipboard."""
+        """The placeholder for an image from the clipboard."""
         self._shown += 1
         return _kept(self.images, f"[image {self._shown}]", png)
 
     def add_output(self, command: str, output: str) -> None:
-        """Note a command and its output for the next message."""
+        """Keep a command and its output for the next message."""
         self.outputs.append(f"I ran `{command}`:\n\n{output}")
 
     async def content(self, line: str, context: ToolContext) -> str | list[Part]:
-        """The content of the message; a file that cannot be attached is a `UserError`."""
+        """The content of the message; raises `UserError` if a file cannot be attached."""
         parts: list[Part] = []
         texts = [*self.outputs, self.unfolded(line)]
         for path in mentioned(line, context.workplace.root):
@@ -80,7 +80,7 @@ class Attachments:
         return [{"type": "text", "text": text}, *parts] if parts else text
 
     def sent(self) -> None:
-        """The message is in the conversation, and what commands printed went along with it."""
+        """Forget the output of commands, which was sent with the message."""
         self.outputs.clear()
 
     def unfolded(self, line: str) -> str:
@@ -91,7 +91,7 @@ class Attachments:
 
 
 def _kept(known: dict[str, T], mark: str, value: T) -> str:
-    """Keep a value under its mark; the oldest one leaves where there are many."""
+    """Keep a value under its placeholder; drops the oldest if there are too many."""
     while len(known) >= MOST_KEPT:
         del known[next(iter(known))]
     known[mark] = value
@@ -99,7 +99,7 @@ def _kept(known: dict[str, T], mark: str, value: T) -> str:
 
 
 def mentioned(line: str, root: Path) -> list[Path]:
-    """The files that a line names: `@path`, and images by their path alone. Other words with an @ stay words."""
+    """The files that a line names: `@path`, and images by their path. Other words with an @ stay words."""
     named = [
         quoted or bare
         for quoted, bare in _MENTION.findall(line)
@@ -108,14 +108,14 @@ def mentioned(line: str, root: Path) -> list[Path]:
     named = [one if _existing(one, root) else one.rstrip(_TRAILING) for one in named]
     try:
         words = shlex.split(line)
-    except ValueError:  # an apostrophe is no open quote
+    except ValueError:  # an apostrophe is not an open quote
         words = line.split()
     named += [word for word in words if word.lower().endswith(IMAGES) and _existing(word, root)]
     return list(dict.fromkeys(_path(one, root) for one in named))
 
 
 def mention(path: Path) -> str:
-    """A path as it is written in a line."""
+    """A path as a mention in a line."""
     return f'@"{path}"' if re.search(r"\s", str(path)) else f"@{path}"
 
 
@@ -131,7 +131,7 @@ def _path(name: str, root: Path) -> Path:
 
 
 def _pasted_path(text: str) -> Path | None:
-    """The image that a pasted text names: terminals paste the path of a file that is dropped on them."""
+    """The image whose path was pasted: terminals paste the path of a dropped file."""
     text = text.strip()
     if not text or "\n" in text or not text.strip("'\"").lower().endswith(IMAGES):
         return None

@@ -37,10 +37,10 @@ from plimsoll.terminal.chat.status_lines import Status, fitted, start_lines
 from plimsoll.terminal.chat.tool_requests import WITHOUT_TOOLS, needs_tools
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve, EditPermission
 
-EARLIER_SHOWN = 6  # messages of a session that is resumed
+EARLIER_SHOWN = 6  # messages of a resumed session
 STARTING = "Starting the embedded model."
 STOPPED_TURN = "stopped; what was shown is kept, and the model knows that you stopped it"
-_PAGE = 200  # messages that are read from the archive at a time
+_PAGE = 200  # messages per read
 SMALL_MODEL = (
     "It is a very small model without tools. Set an API key such as "
     "OPENROUTER_API_KEY or ANTHROPIC_API_KEY, a large one answers."
@@ -65,23 +65,23 @@ class ChatSession:
         self.settings, self.environ, self.home = settings, environ, home
         self.archive, self.screen, self.approve = archive, screen, approve
         self.total = UsageTotal()
-        self.draft = ""  # what the next prompt begins with
+        self.draft = ""  # text of the next prompt
         self.attachments = Attachments()
         self.edits = EditPermission(settings.tools.edits)
-        if approve is None and self.edits.mode == "ask":  # nobody can be asked
+        if approve is None and self.edits.mode == "ask":  # no user can be asked
             self.edits.mode = "accept"
-        self.on_leaving: list[Callable[[], Awaitable[None]]] = []  # what ends with the chat
+        self.on_leaving: list[Callable[[], Awaitable[None]]] = []  # called at the end of the chat
         self.is_unsent = False  # whether the last message is not in the conversation
-        self.place = Path.cwd()  # where tools work, files are named from, and exports go
+        self.place = Path.cwd()  # working directory of tools, mentions and exports
         self._task: asyncio.Task[Any] | None = None
 
     async def open(self, session: str | None = None, *, quiet: bool = False) -> None:
-        """The session of this id, or a new one; the start-up lines are shown unless `quiet`."""
+        """Open the session with this id, or a new one; shows the start-up lines unless `quiet`."""
         resolution = await self._resolve(self.settings)
         if session:
             resolution = await self._as_before(session, resolution)
         if await self._fetch(resolution):
-            resolution = await self._resolve(self.settings)  # which says that it is here now
+            resolution = await self._resolve(self.settings)  # which now says that it is installed
         is_small = is_embedded(resolution.endpoint, self.home)
         with self.screen.busy(STARTING) if is_small and not quiet else nullcontext():
             self.opened = await self._opened(resolution, session)
@@ -114,7 +114,7 @@ class ChatSession:
         )
 
     async def close(self, *, for_new: bool = False, keep: bool = False) -> None:
-        """Leave the session, `for_new` where another begins in its place; an empty one is deleted unless `keep`."""
+        """Close the session, `for_new` if another replaces it; deletes an empty one unless `keep`."""
         is_empty = not await self.has_messages()
         if (is_empty and not keep) or for_new:
             await self.opened.conversation.end(reset=for_new)
@@ -129,7 +129,7 @@ class ChatSession:
             await end()
 
     async def reopen(self, session: str | None, *, quiet: bool = False) -> None:
-        """Go on in another session, or in this one as somebody else left it; if that fails, in the one before."""
+        """Continue in another session, or reload this one after another process changed it; on failure, go back."""
         is_same = session == self.id
         before = self.id if is_same or await self.has_messages() else None
         await self.close(for_new=session is None, keep=is_same)
@@ -140,7 +140,7 @@ class ChatSession:
             raise
 
     async def has_messages(self) -> bool:
-        """Whether anything was said in the session."""
+        """Whether the session has messages from the user."""
         return (await self.archive.session(self.id)).messages > 1
 
     async def last_request(self) -> StoredMessage | None:
@@ -148,7 +148,7 @@ class ChatSession:
         return await self.newest_message(lambda message: message.get("role") == "user")
 
     async def newest_message(self, fits: Callable[[Message], bool]) -> StoredMessage | None:
-        """The newest message of the whole conversation that fits."""
+        """The newest message of the whole conversation that matches."""
         last = (await self.archive.session(self.id)).messages
         while last > 0:
             first = max(1, last - _PAGE + 1)
@@ -161,7 +161,7 @@ class ChatSession:
 
     @property
     def id(self) -> str:
-        """The session that is open."""
+        """The id of the open session."""
         return self.opened.conversation.session.id
 
     @property
@@ -178,15 +178,15 @@ class ChatSession:
         )
 
     def names_file(self, text: str) -> bool:
-        """Whether a line that begins with a slash begins with the path of a file."""
+        """Whether a line that starts with a slash starts with the path of a file."""
         return "/" in text[1:].split()[0] if text[1:].split() else False
 
     async def content_of(self, line: str) -> Content:
-        """A line of the user with the files, images and outputs that belong to it."""
+        """A line of the user with its files, images and outputs."""
         return await self.attachments.content(line, self.opened.conversation.agent.tool_context)
 
     async def say(self, content: Content) -> bool:
-        """One turn; whether it came to its end."""
+        """Run one turn. Returns whether it finished."""
         message: Message = {"role": "user", "content": content}
         conversation = self.opened.conversation
         if not conversation.session.title:
@@ -199,7 +199,7 @@ class ChatSession:
     async def run(
         self, work: Coroutine[Any, Any, Any], waiting: str = "thinking", stopped: str = "stopped"
     ) -> bool:
-        """Work that Ctrl-C stops and whose failures are sentences; whether it came to its end."""
+        """Run work that Ctrl-C stops, and show failures as messages. Returns whether it finished."""
         self.screen.on_escape = self.opened.conversation.agent.compactor.skip_summary
         self.screen.begin(waiting)
         told, self.is_unsent = "", False
@@ -221,7 +221,7 @@ class ChatSession:
         return not told
 
     async def switch_model(self, name: str) -> None:
-        """Go on with another model: at the address that is configured, or wherever it is served."""
+        """Continue with another model: at the configured address, or wherever it is served."""
         settings = self.settings.model
         changed: dict[str, Any] = {"name": name, "context_length": None}
         if settings.base_url is None:
@@ -243,7 +243,7 @@ class ChatSession:
             charged = auxiliary.charging(conversation.agent.compactor.account.add) if auxiliary else None
             await conversation.switch_model(line, self.screen.emit, (charged, writer))
         finally:
-            # A compaction for the smaller window may be stopped: the model is another one all the same.
+            # A compaction for the smaller window may be stopped; the model is switched anyway.
             is_switched = conversation.agent.connection.client is line.client
             if is_switched:
                 self.settings = later
@@ -279,7 +279,7 @@ class ChatSession:
         loop, before = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT)
 
         def stop() -> None:
-            # Only once: a turn that is being left in good order must not be torn out of that.
+            # Only once: a turn that is being stopped must finish its cleanup.
             if not task.cancelling():
                 task.cancel()
 
@@ -315,7 +315,7 @@ class ChatSession:
         return Resolution(again.endpoint, (ResolutionStep(True, f"This session last used {last}."),))
 
     async def _fetch(self, resolution: Resolution) -> bool:
-        """Download the embedded model if it is used and missing; whether it was."""
+        """Download the embedded model if it is used and missing. Returns whether it was downloaded."""
         if not is_embedded(resolution.endpoint, self.home) or is_fetched(self.home) or not can_serve():
             return False
         with self.screen.busy(f"Downloading the embedded model ({embedded_model().download}, once)."):

@@ -1,7 +1,7 @@
-"""The clipboard: text goes to it, an image comes from it.
+"""The clipboard: copies text, pastes images.
 
-A program of the desktop serves it where one is installed (wl-copy, xclip, xsel, pbcopy). Elsewhere, as over ssh, the
-terminal itself is asked with OSC 52; whether it obeys is its setting and cannot be read back.
+Uses a desktop program if one is installed (wl-copy, xclip, xsel, pbcopy). Otherwise, as over ssh, it sends OSC 52 to
+the terminal; whether the terminal accepts it depends on its settings and cannot be read back.
 """
 
 import asyncio
@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from plimsoll.errors import UserError
 
-_PATIENCE = 5.0  # seconds for a program of the desktop
-_LARGEST = 20_000_000  # bytes of an image that is taken from the clipboard
-# What must be set for a program to reach its desktop, and how it is called.
+_PATIENCE = 5.0  # seconds for a desktop program
+_LARGEST = 20_000_000  # bytes of a pasted image
+# The variable that a program needs to reach its desktop, and its command.
 _COPY = (
     ("WAYLAND_DISPLAY", ("wl-copy",)),
     ("DISPLAY", ("xclip", "-selection", "clipboard")),

@@ -1,7 +1,7 @@
 """`plimsoll chat`: interactive, a single question, or line by line from a pipe.
 
     a terminal          prompt, Markdown, status line
-    -q TEXT             one answer on standard output, then the end; `-q -` reads the question
+    -q TEXT             one answer on standard output, then exit; `-q -` reads the question
     a pipe              every line is a turn
 
 Answers go to standard output and everything else to standard error unless a terminal
@@ -29,12 +29,12 @@ from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve
 
 STANDARD = "-"
 FAILED = 1
-PIPED_WIDTH = 160  # a file has no edge to fit into
+PIPED_WIDTH = 160  # a file has no width limit
 
 
 @click.command()
 @click.option("--model", metavar="NAME", help="The model to use.")
-@click.option("--provider", metavar="NAME", help="Who serves it.")
+@click.option("--provider", metavar="NAME", help="The provider of the model.")
 @click.option("--session", metavar="ID", help="Continue this session; a unique prefix of its id is enough.")
 @click.option("--continue", "go_on", is_flag=True, help="Continue the most recent session.")
 @click.option(
@@ -89,7 +89,7 @@ async def _chat(
 
 
 async def _piped(talk: ChatSession) -> int:
-    """Every line is a turn; the exit code says whether all came to their end."""
+    """Run every line as a turn. The exit code says whether all finished."""
     code = 0
     while line := await asyncio.to_thread(sys.stdin.readline):
         try:

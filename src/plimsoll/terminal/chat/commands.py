@@ -2,8 +2,7 @@
 
     "/compress the parser" ─► find ─► Command ─► run(talk, "the parser")
 
-Results go where answers go. A mistake is a sentence; nothing here ends the talk but
-`/quit`.
+Output goes where answers go. A mistake shows a message; only `/quit` ends the chat.
 """
 
 import asyncio
@@ -40,12 +39,12 @@ class LeaveChat(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """One command: how it is written, what it does."""
+    """One command: its syntax and what it does."""
 
     usage: str
     about: str
     run: Callable[[ChatSession, str], Awaitable[None]]
-    also: tuple[str, ...] = ()  # other names of it
+    also: tuple[str, ...] = ()  # aliases
 
     @property
     def name(self) -> str:
@@ -57,7 +56,7 @@ class SlashCommand:
 
 
 async def run_command(talk: ChatSession, text: str) -> None:
-    """Run a line that begins with a slash."""
+    """Run a line that starts with a slash."""
     name, _, argument = text.removeprefix("/").partition(" ")
     known = {one: command for command in available(talk).values() for one in command.names}
     command = known.get(name.lower())
@@ -96,7 +95,7 @@ async def compress(talk: ChatSession, argument: str) -> None:
 
 
 async def preview(talk: ChatSession, focus: str | None) -> None:
-    """What `/compress` would do, without asking a model and without changing anything."""
+    """Show what `/compress` would do, without calling a model or changing anything."""
     agent = talk.opened.conversation.agent
     report = await agent.preview(focus)
     if report is None or report.outcome != "compacted":

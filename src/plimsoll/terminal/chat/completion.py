@@ -17,7 +17,7 @@ _MENTION = re.compile(r'(?<![\w@/])@("?)([^\s"]*|(?<=")[^"]*)$')
 
 
 class ChatCompleter(Completer):
-    """Completes what a person types at the prompt."""
+    """Completes input at the prompt."""
 
     def __init__(
         self,

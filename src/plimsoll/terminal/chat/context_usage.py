@@ -7,8 +7,8 @@
     ▓ tools        1,904   1.0%  ▓▓▓▓▓▓▓
     …
 
-Each category has its own sign, so the bars work without colours too. The bars of the parts compare them with the
-largest. The parts add up to the next request; if a provider has reported a count, the estimates are scaled to it.
+Each category has its own sign, so the bars work without colours too. Each part's bar is relative to the largest. The
+parts add up to the next request; if a provider has reported a count, the estimates are scaled to it.
 """
 
 from collections.abc import Collection, Sequence
@@ -40,7 +40,7 @@ class ContextUsage:
 
     parts: dict[str, int]
     window: int
-    threshold: int | None = None  # where compaction starts; None if it never does by itself
+    threshold: int | None = None  # where compaction starts; None if it is never automatic
 
     @property
     def used(self) -> int:
@@ -100,7 +100,7 @@ def _mark(found: ContextUsage, whole: int, cells: int, width: int) -> Text:
     when = f"{left:,} tokens left" if left > 0 else "due"
     short = f"compaction at {found.threshold:,}"
     for said in (f"{short}, {when}", short):
-        # The words stand on the side of the mark where there is room.
+        # The text is on the side of the mark with room for it.
         if column > len(said):
             return Text(f"{said:>{column - 1}} ▲", "bold")
         if column + 2 + len(said) <= width:

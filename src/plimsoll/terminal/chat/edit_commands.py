@@ -1,4 +1,4 @@
-"""How changes to files are treated: `/edits` and Shift-Tab."""
+"""How edits to files are handled: `/edits` and Shift-Tab."""
 
 from plimsoll.errors import UserError
 from plimsoll.terminal.chat.chat_session import ChatSession
@@ -13,7 +13,7 @@ ABOUT: dict[EditMode, str] = {
 
 
 async def edits(talk: ChatSession, argument: str) -> None:
-    """Show or set how changes to files are treated."""
+    """Show or set how edits to files are handled."""
     if argument:
         wanted = next((mode for mode in EDIT_MODES if mode == argument.lower()), None)
         if wanted is None:
@@ -23,7 +23,7 @@ async def edits(talk: ChatSession, argument: str) -> None:
 
 
 def next_mode(talk: ChatSession) -> str:
-    """Switch to the next mode; what it is now."""
+    """Switch to the next mode. Returns its description."""
     place = EDIT_MODES.index(talk.edits.mode)
     wanted = EDIT_MODES[(place + 1) % len(EDIT_MODES)]
     if talk.approve is None and wanted == "ask":

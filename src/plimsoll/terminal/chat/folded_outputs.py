@@ -20,13 +20,13 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 @dataclass(slots=True)
 class FoldedOutputs:
-    """What can be unfolded."""
+    """The outputs that can be unfolded."""
 
     kept: list[tuple[str, str]] = field(default_factory=list)
     _unfolded: int = 0
 
     def add(self, call: str, output: str) -> list[tuple[str, str]]:
-        """Keep an output; the lines that are shown of it, each with its style."""
+        """Keep an output. Returns the lines to show, each with its style."""
         lines = plain(output).rstrip("\n").splitlines()
         self._unfolded = 0
         if is_diff(output):
@@ -55,9 +55,9 @@ def is_diff(text: str) -> bool:
 
 
 def diff_lines(diff: str) -> list[tuple[str, str]]:
-    """The lines of a diff below its head, each with its colour.
+    """The lines of a diff after its header, each with its colour.
 
-    Only the first two lines are the head: further down, an added line may begin with `++ `.
+    Only the first two lines are the header: further down, an added line may begin with `++ `.
     """
     lines = plain(diff).splitlines()
     return [(line, _COLOURS.get(line[:1], "")) for line in lines[2 if is_diff(diff) else 0 :]]

@@ -1,6 +1,6 @@
 """The Esc key during a turn: stops waiting for the summary model.
 
-Every other key that is typed meanwhile is kept for the next prompt. Ctrl-C stays a signal.
+Every other key typed meanwhile is kept for the next prompt. Ctrl-C stays a signal.
 """
 
 import asyncio
@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 _ESCAPE = b"\x1b"
-# What arrow and function keys send: they begin with Esc too.
+# Arrow and function keys also start with Esc.
 _SEQUENCE = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.)")
 
 
 class EscapeKey:
-    """Listens between `start` and `stop`, where standard input is a terminal."""
+    """Listens between `start` and `stop`, if standard input is a terminal."""
 
     def __init__(self) -> None:
         self._before: list[Any] | None = None
@@ -35,20 +35,20 @@ class EscapeKey:
         asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read)
 
     def stop(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal's settings."""
         if self._before is not None:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
             termios.tcsetattr(sys.stdin, termios.TCSANOW, self._before)
             self._before = None
 
     def keep_pending(self) -> None:
-        """Take what was typed and nobody has read yet."""
+        """Read what was typed and not read yet."""
         if not sys.stdin.isatty():
             return
         before = termios.tcgetattr(sys.stdin)
         now = [*before[:6], [*before[6]]]
-        now[3] &= ~(termios.ICANON | termios.ECHO)  # a line without its end can be read only key by key
-        now[6][termios.VMIN] = now[6][termios.VTIME] = 0  # whatever is there, without waiting
+        now[3] &= ~(termios.ICANON | termios.ECHO)  # an incomplete line can only be read key by key
+        now[6][termios.VMIN] = now[6][termios.VTIME] = 0  # read what is available, without waiting
         termios.tcsetattr(sys.stdin, termios.TCSANOW, now)
         try:
             while keys := os.read(sys.stdin.fileno(), 1_024):
@@ -57,7 +57,7 @@ class EscapeKey:
             termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
 
     def take_typed(self) -> str:
-        """What else was typed, once."""
+        """Return the other typed keys, once."""
         typed, self._typed = self._typed, b""
         return typed.decode("utf-8", "ignore").rstrip("\r\n")
 

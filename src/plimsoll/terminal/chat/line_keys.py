@@ -1,13 +1,13 @@
 """The keys at the prompt.
 
-    Ctrl-C      clears the line, which Up brings back; on an empty line it asks, and once more leaves
+    Ctrl-C      clears the line (Up restores it); on an empty line it asks, and a second time leaves
     Alt-Enter   begins a new line
     Ctrl-V      attaches the image on the clipboard
     a paste     stays one message; a long one is folded
     Ctrl-O      unfolds the output of a tool
-    Shift-Tab   asks about edits, accepts them, or plans only
+    Shift-Tab   switches the edit mode: ask, accept, plan
 
-The question of Ctrl-C is withdrawn after a while and by any other key.
+The Ctrl-C question disappears after a while and after any other key.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class Hint:
 
     seconds: float = HINT_SECONDS
     text: str = ""
-    before: str = ""  # what stood there until the key that is handled now
+    before: str = ""  # the previous hint, until the current key
     _timer: asyncio.TimerHandle | None = None
 
     def show(self, text: str) -> None:
@@ -45,14 +45,14 @@ class Hint:
         self._timer = asyncio.get_running_loop().call_later(self.seconds, self._expire, get_app().invalidate)
 
     def clear(self) -> None:
-        """Withdraw it."""
+        """Remove the sentence."""
         self.text = ""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def key_pressed(self, _sender: object = None) -> None:
-        """Withdraw it, because a key was pressed."""
+        """Remove the sentence, because a key was pressed."""
         self.before = self.text
         self.clear()
 
@@ -63,11 +63,11 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class LineActions:
-    """What keys do to the chat."""
+    """The chat actions of keys."""
 
     attachments: Callable[[], Attachments]
     unfold: Callable[[], bool]  # show one more output; False if there is none
-    next_mode: Callable[[], str]  # switch the edit mode; what it is now
+    next_mode: Callable[[], str]  # switch the edit mode; returns its description
 
 
 def line_keys(actions: LineActions, hint: Hint, environ: Mapping[str, str]) -> KeyBindings:
@@ -125,7 +125,7 @@ def line_keys(actions: LineActions, hint: Hint, environ: Mapping[str, str]) -> K
 
 
 def keep_in_history(buffer: Buffer) -> None:
-    """Empty the line; the Up key brings back what stood there."""
+    """Clear the line; the Up key restores it."""
     buffer.append_to_history()
     buffer.reset()
     buffer.load_history_if_not_yet_loaded()  # otherwise Up does nothing until the line is drawn again

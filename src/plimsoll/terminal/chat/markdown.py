@@ -1,4 +1,4 @@
-"""Splits a streamed answer into Markdown blocks that are final. Pure.
+"""Splits a streamed answer into finished Markdown blocks. Pure.
 
     "One paragraph.\\n\\nThe next is under w"   ─►   "One paragraph.\\n\\n" + "The next is under w"
 

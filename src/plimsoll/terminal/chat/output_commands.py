@@ -1,4 +1,4 @@
-"""Slash commands that take something out of the chat, or write it elsewhere: /export, /copy, /edit, /tools."""
+"""Slash commands that copy or export from the chat, or use an editor: /export, /copy, /edit, /tools."""
 
 import asyncio
 import signal
@@ -35,7 +35,7 @@ async def export(talk: ChatSession, argument: str) -> None:
         raise UserError(f"{plain(path)!r} does not end in .md, .html or .json: {EXPORT_USAGE}")
     target = talk.place / Path(path).expanduser() if path else talk.place / f"{talk.id}{_SUFFIXES[form]}"
     if path and target.exists():
-        raise UserError(f"{plain(str(target))} exists and stays as it is. Name another file.")
+        raise UserError(f"{plain(str(target))} already exists and was not changed. Name another file.")
     session = await talk.archive.session(talk.id)
     messages = [message async for message in _messages(talk)]
     await asyncio.to_thread(export_session, session, iter(messages), form, str(target))
@@ -55,7 +55,7 @@ async def copy(talk: ChatSession, argument: str) -> None:
 
 
 async def edit(talk: ChatSession, argument: str) -> None:
-    """Write the next message in $VISUAL or $EDITOR; it then stands at the prompt."""
+    """Write the next message in $VISUAL or $EDITOR; it then appears at the prompt."""
     if not talk.screen.is_interactive:
         raise UserError("/edit needs a terminal.")
     with _sigint_ignored():  # Ctrl-C belongs to the editor
@@ -67,7 +67,7 @@ async def edit(talk: ChatSession, argument: str) -> None:
 
 
 async def tools(talk: ChatSession, _argument: str) -> None:
-    """The tools of the model, with the tokens that each takes in every request."""
+    """Show the model's tools, each with its tokens in every request."""
     box = talk.opened.conversation.agent.toolbox
     if not len(box):
         talk.screen.note("This model has no tools.")

@@ -1,10 +1,10 @@
-"""Chooses one of a list in the terminal: `/resume` without an id.
+"""Choose from a list in the terminal: `/resume` without an id.
 
     Resume a session (type to filter, ↑ ↓ move, Enter opens, Esc keeps this one)
     › 20261115-094512-quiet-harbour   2 h ago    41 messages   Fix the failing tests
       20261114-171003-bright-anchor   1 d ago   118 messages   Move the parser
 
-The list stays within the rows of the terminal, and nothing of it remains on the screen afterwards.
+The list fits the terminal's rows and leaves nothing on the screen.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 from plimsoll.terminal.chat.status_lines import fitted
 
 MOST_ROWS = 10
-_AROUND = 6  # rows of the terminal that are left for the heading and what stands above
+_AROUND = 6  # rows of the terminal left for the heading and earlier output
 HOW = "type to filter · ↑ ↓ move · Enter opens · Esc cancels"
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One row: what is returned, and what is shown."""
+    """One row: its value and its text."""
 
     value: str
     line: str
@@ -47,7 +47,7 @@ class ChoiceList:
         return [one for one in self.choices if all(word in one.line.lower() for word in words)]
 
     def move(self, steps: int) -> None:
-        """Up or down, as far as there is anything."""
+        """Move up or down, within the list."""
         self.place = max(0, min(self.place + steps, len(self.matching) - 1))
 
     def type(self, text: str) -> None:
@@ -56,7 +56,7 @@ class ChoiceList:
         self.place = 0
 
     def erase(self) -> None:
-        """Take the last character off the filter."""
+        """Remove the last character of the filter."""
         self.filter = self.filter[:-1]
         self.place = 0
 

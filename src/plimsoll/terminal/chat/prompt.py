@@ -3,7 +3,7 @@
     › fix the failing tests▌
     claude-sonnet-4.5 · 21K of 200K (11 %) · cache 83 % · $0.42
 
-A line is a command (/word), a shell command (!word) or a message, with what it names attached.
+A line is a command (/word), a shell command (!word) or a message with attachments.
 """
 
 from pathlib import Path

@@ -1,9 +1,9 @@
 """Displays a turn while it runs.
 
     Screen        for pipes and files: the answer on standard output, everything else on standard error
-    LiveScreen    for a terminal: Markdown block by block; only what is unfinished is ever drawn again
+    LiveScreen    for a terminal: Markdown block by block; only unfinished blocks are redrawn
 
-Words of a model or a tool are shown as text and never as terminal control.
+Text of a model or a tool is shown as text, never as terminal control sequences.
 """
 
 import asyncio
@@ -37,17 +37,17 @@ from plimsoll.terminal.chat.status_lines import compaction_line, fitted, running
 from plimsoll.terminal.tables import plain
 
 QUIET, BAD = "dim", "red"
-_FRAMES = 10  # drawn in a second at most
+_FRAMES = 10  # maximum per second
 
 
 class Screen:
-    """The answer as it comes, on `out`; what is said beside it, on `beside`."""
+    """Shows the answer as it arrives on `out`, and everything else on `beside`."""
 
     def __init__(self, out: Console, beside: Console) -> None:
         self.out, self.beside = out, beside
         self._calls: dict[str, str] = {}
-        self._is_open = False  # a line of the answer has begun and not ended
-        self.on_escape: Callable[[], None] = lambda: None  # continue without the summary that is waited for
+        self._is_open = False  # a line of the answer is incomplete
+        self.on_escape: Callable[[], None] = lambda: None  # continue without waiting for the summary
 
     def show(self, thing: RenderableType) -> None:
         """Show output that the user asked for."""
@@ -55,11 +55,11 @@ class Screen:
 
     def note(self, sentence: str, style: str = QUIET) -> None:
         """Show a notice."""
-        # A file has no edge to fit into.
+        # A file has no width limit.
         self.beside.print(Text(plain(sentence), style), soft_wrap=not self.beside.is_terminal)
 
     def emit(self, event: Event) -> None:
-        """Something happened in the turn."""
+        """Show an event of the turn."""
         if isinstance(event, TextReceived):
             self.say(plain(event.text))
         elif isinstance(event, ToolCalled):
@@ -76,52 +76,52 @@ class Screen:
             self.note(event.sentence, "yellow")
 
     def fold(self, call: str, output: str) -> None:
-        """Keep the output of a call, which is not shown unless the user asks for it."""
+        """Keep the output of a call; it is shown only if the user asks for it."""
 
     def unfold(self) -> bool:
         """Show one more folded output; False if there is none."""
         return False
 
     def progress(self, line: str) -> None:
-        """The last line that a running command printed."""
+        """Show the last line that a running command printed."""
 
     asked_about = ""  # the diff that the user was last asked about
-    is_interactive = False  # whether a person sits at it and can be asked
+    is_interactive = False  # a user can be asked
 
     def write_control(self, sequence: str) -> None:
-        """Send a control sequence of ours to the terminal; a file gets none."""
+        """Send a control sequence to the terminal; a file gets none."""
         if self.out.is_terminal:
             self.out.file.write(sequence)
             self.out.file.flush()
 
     def take_typed(self) -> str:
-        """What was typed during the turn and belongs to the next prompt."""
+        """Text typed during the turn, for the next prompt."""
         return ""
 
     def say(self, text: str) -> None:
-        """A piece of the answer."""
+        """Show a piece of the answer."""
         self.out.file.write(text)
         self.out.file.flush()
         self._is_open = (self._is_open and not text) or (bool(text) and not text.endswith("\n"))
 
     def end_text(self) -> None:
-        """What follows is not part of the text before it."""
+        """End the current text; what follows is separate."""
         if self._is_open:
             self.out.file.write("\n")
             self.out.file.flush()
         self._is_open = False
 
     def begin(self, waiting: str = "thinking") -> None:
-        """A turn begins."""
+        """Start a turn."""
 
     def end(self) -> None:
-        """The turn is over, however it ended."""
+        """End the turn, however it ended."""
         self.end_text()
         self._calls.clear()
 
     @contextmanager
     def busy(self, doing: str) -> Iterator[None]:
-        """Say what is being waited for outside of a turn."""
+        """Show what is being waited for outside a turn."""
         self.note(doing)
         yield
 
@@ -147,8 +147,8 @@ class LiveScreen(Screen):
         self._drawing: asyncio.Task[None] | None = None
         self._echo: list[Any] | None = None  # the terminal's settings before a turn
         self._has_said = False
-        self._summary = ""  # how far a summary is that the turn waits for
-        self._since = 0.0  # when the call that runs now began
+        self._summary = ""  # progress of the summary that the turn waits for
+        self._since = 0.0  # start of the running call
         self._printed = ""  # the last line that it printed
         self.folded = FoldedOutputs()
         self._keys = EscapeKey()
@@ -161,7 +161,7 @@ class LiveScreen(Screen):
             console=self.out, get_renderable=self._unfinished, auto_refresh=False, transient=True
         )
         self._live.start()
-        # Drawn here and not in a separate thread: two that draw at once erase each other's lines.
+        # Drawn here and not in a separate thread: two concurrent drawings erase each other's lines.
         self._drawing = asyncio.ensure_future(self._draw())
         self._echo = _without_echo(self.out)
 
@@ -198,7 +198,7 @@ class LiveScreen(Screen):
         self.end_text()
         was_live = self._live is not None
         self._stop()
-        # What was typed before the question is no answer to it; it waits for the next prompt.
+        # Text typed before the question is not an answer to it; it is kept for the next prompt.
         self._keys.keep_pending()
         try:
             yield
@@ -219,7 +219,7 @@ class LiveScreen(Screen):
         super().emit(event)
 
     def fold(self, call: str, output: str) -> None:
-        if output == self.asked_about:  # the diff stands above, at the question
+        if output == self.asked_about:  # the diff was shown with the question
             return
         shown = self.folded.add(call, output)
         for line, style in shown:
@@ -264,7 +264,7 @@ class LiveScreen(Screen):
         self._has_said = True
 
     def _unfinished(self) -> RenderableType:
-        """What is still being said or done: a few lines that are drawn again and again."""
+        """The unfinished output: a few lines that are redrawn."""
         if self._pending:
             lines = Text(self._pending.rstrip("\n")).wrap(self.out, self.out.width)
             shown = Text("\n").join(lines[-max(1, self.out.height - 4) :])
@@ -278,7 +278,7 @@ class LiveScreen(Screen):
 
 
 def _without_echo(console: Console) -> list[Any] | None:
-    """Keep what is typed during a turn off the screen; it is there at the next prompt. The settings before."""
+    """Switch echo off during a turn; typed text appears at the next prompt. Returns the previous settings."""
     if not (console.is_terminal and sys.stdin.isatty()):
         return None
     before = termios.tcgetattr(sys.stdin)

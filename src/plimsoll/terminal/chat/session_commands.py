@@ -16,20 +16,20 @@ from plimsoll.terminal.chat.status_lines import thousands
 from plimsoll.terminal.sessions.times import time_ago
 from plimsoll.terminal.tables import plain
 
-OFFERED = 200  # newest sessions that the picker lists
+OFFERED = 200  # newest sessions in the picker
 _ENGINE = "context.engine"
 
 
 async def new(talk: ChatSession, _argument: str) -> None:
-    """Start another session; model and engine stay."""
+    """Start another session with the same model and engine."""
     left = talk.id if await talk.has_messages() else None
     await talk.reopen(None)
     if left:
-        talk.screen.note(f"The session before is kept: /resume {left}")
+        talk.screen.note(f"The previous session is kept: /resume {left}")
 
 
 async def resume(talk: ChatSession, argument: str) -> None:
-    """Continue another session: the one that is named, or one from a list."""
+    """Continue another session: the named one, or one from a list."""
     id = argument or await _picked(talk)
     if id is None:
         return
@@ -53,19 +53,19 @@ async def fork(talk: ChatSession, argument: str) -> None:
 
 
 async def retry(talk: ChatSession, _argument: str) -> None:
-    """Ask the last request again, in a fork that ends before it."""
+    """Repeat the last request, in a fork that ends before it."""
     stored = await talk.last_request()
     if stored is None:
         raise UserError("There is no request to repeat yet.")
     before = talk.id
     child = await talk.archive.fork(talk.id, at=stored.sequence - 1, actor=OPERATOR)
     await talk.reopen(child.id, quiet=True)
-    talk.screen.note(f"Asking again in {child.id}; /resume {before} shows the answer before.")
+    talk.screen.note(f"Asking again in {child.id}; /resume {before} shows the previous answer.")
     await talk.say(stored.message["content"])
 
 
 async def engine(talk: ChatSession, argument: str) -> None:
-    """Show the context engine, or use another one in this session and the next ones of this chat."""
+    """Show the context engine, or use another one for the rest of this chat."""
     if argument:
         await _use_engine(talk, argument)
     host = talk.opened.conversation.agent.compactor.host
@@ -88,7 +88,7 @@ async def _use_engine(talk: ChatSession, name: str) -> None:
     failed = await asyncio.to_thread(failed_plugins, wanted, talk.environ, talk.home, talk.place)
     why = failed.get((_ENGINE, name))
     if why:
-        raise UserError(f"The engine stays as it is: {why} `plimsoll plugins list` shows all engines.")
+        raise UserError(f"The engine was not changed: {why} `plimsoll plugins list` shows all engines.")
     talk.settings = wanted
     await talk.reopen(talk.id, quiet=True)
     talk.screen.note(

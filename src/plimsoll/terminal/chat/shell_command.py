@@ -1,4 +1,4 @@
-"""`!command`: runs a shell command of the user; its output goes along with the next message."""
+"""`!command`: runs a shell command; its output is sent with the next message."""
 
 from rich.text import Text
 
@@ -10,7 +10,7 @@ from plimsoll.tools.terminal import Terminal
 
 
 async def run_shell(talk: ChatSession, command: str) -> bool:
-    """Run the command in the directory where the model's commands run; whether it finished."""
+    """Run the command in the working directory of the model's commands. Returns whether it finished."""
     if not command:
         raise UserError("Name a command: !git status")
     tools = talk.settings.tools
@@ -25,5 +25,5 @@ async def run_shell(talk: ChatSession, command: str) -> bool:
         return False
     talk.screen.show(Text(plain(found[0].text)))
     talk.attachments.add_output(command, found[0].text)
-    talk.screen.note("The output goes along with your next message.")
+    talk.screen.note("The output is sent with your next message.")
     return True

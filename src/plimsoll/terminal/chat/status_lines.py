@@ -33,7 +33,7 @@ class Status:
 
 
 def thousands(tokens: int) -> str:
-    """Tokens as people say them: 870, 9.6K, 96K, 1.2M."""
+    """Tokens in short form: 870, 9.6K, 96K, 1.2M."""
     for size, unit in ((1_000_000, "M"), (1_000, "K")):
         if tokens >= size * 0.9995:
             number = tokens / size
@@ -64,7 +64,7 @@ def context_line(opened: OpenConversation) -> str:
 
 
 def compaction_line(event: CompactionEvent) -> str:
-    """What became of a compaction."""
+    """One line about the result of a compaction."""
     if event.outcome != "compacted":
         reason = event.reason.removeprefix(f"{event.engine}: ")
         if reason.startswith(NOTHING):
@@ -77,7 +77,7 @@ def compaction_line(event: CompactionEvent) -> str:
 
 
 def summary_line(characters: int) -> str:
-    """How far a summary is that the turn waits for."""
+    """The progress of the summary that the turn waits for."""
     written = f"{characters:,} characters" if characters else "waiting for the summary model"
     return f"compacting: {written} (Esc continues without it)"
 
@@ -93,7 +93,7 @@ def tool_line(call: str, result: str, seconds: float, width: int) -> str:
 
 
 def running_line(doing: str, seconds: float, printed: str, width: int) -> str:
-    """What runs, for how long, and the last line that it printed; short work shows no time."""
+    """What runs, for how long, and its last printed line; short work shows no time."""
     if seconds < 1:
         return fitted(doing, width)
     end = f" · {_duration(seconds)}"
@@ -120,7 +120,7 @@ EDITS = {"ask": "", "accept": "accepts edits", "plan": "plan only"}
 
 
 def status_line(status: Status, width: int) -> str:
-    """The status in as many parts as the width has room for, the model last to go."""
+    """The status, with as many parts as fit; the model is dropped last."""
     share = round(100 * status.used / status.window) if status.window else 0
     context = f"{thousands(status.used)} of {thousands(status.window)} ({share} %)"
     edits = [EDITS[status.edits]] if EDITS[status.edits] else []
@@ -131,7 +131,7 @@ def status_line(status: Status, width: int) -> str:
 
 
 def money_parts(total: UsageTotal) -> list[str]:
-    """The share of input that came from the cache, and what was paid, where either is known."""
+    """The share of input from the cache, and the cost, if known."""
     asked = total.input + total.cache_read + total.cache_write
     parts = [f"cache {100 * total.cache_read / asked:.0f} %"] if asked else []
     if total.requests > total.unpriced:
@@ -142,7 +142,7 @@ def money_parts(total: UsageTotal) -> list[str]:
 
 
 def nearest_sentence(name: str, near: Sequence[str]) -> str:
-    """What to say about a command that is not there."""
+    """The message for an unknown command."""
     hint = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
     return f"There is no command /{plain(name)}.{hint} /help shows all."
 

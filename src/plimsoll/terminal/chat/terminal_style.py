@@ -1,4 +1,4 @@
-"""What the user's terminal and readline are set to: colours, light or dark, vi or Emacs keys.
+"""The settings of the user's terminal and readline: colours, light or dark, vi or Emacs keys.
 
 Only the terminal's own 16 colours are used, so its theme decides what they look like. rich and prompt_toolkit respect
 NO_COLOR.
@@ -17,13 +17,13 @@ _DARK = {"0", "1", "2", "3", "4", "5", "6", "8"}  # colours of a dark background
 
 
 def code_theme(environ: Mapping[str, str]) -> str:
-    """The colours of code: for a dark background, unless COLORFGBG says that it is light."""
+    """The code theme: for a dark background, unless COLORFGBG says that it is light."""
     background = environ.get("COLORFGBG", "").rpartition(";")[2]
     return "ansi_light" if background.isdecimal() and background not in _DARK else "ansi_dark"
 
 
 def editing_mode(environ: Mapping[str, str], home: Path) -> EditingMode:
-    """The keys that readline has: `set editing-mode vi` in $INPUTRC, ~/.inputrc or /etc/inputrc."""
+    """readline's editing mode: `set editing-mode vi` in $INPUTRC, ~/.inputrc or /etc/inputrc."""
     named = environ.get("INPUTRC")
     for path in [Path(named)] if named else [home / ".inputrc", Path("/etc/inputrc")]:
         try:
@@ -35,7 +35,7 @@ def editing_mode(environ: Mapping[str, str], home: Path) -> EditingMode:
 
 
 def _is_vi(inputrc: str) -> bool:
-    """The last `editing-mode` outside of conditions."""
+    """Whether the last `editing-mode` outside conditions is vi."""
     depth, is_vi = 0, False
     for line in inputrc.splitlines():
         words = line.split()

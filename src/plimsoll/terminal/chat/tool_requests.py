@@ -1,4 +1,4 @@
-"""Recognises a request that needs tools, for a model that has none. The patterns are in `tool_requests.toml`."""
+"""Detects a request that needs tools, for a model that has none. The patterns are in `tool_requests.toml`."""
 
 import re
 import tomllib

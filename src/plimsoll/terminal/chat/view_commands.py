@@ -1,4 +1,4 @@
-"""Slash commands that change what the model sees: /undo, /redo, /drop, /summary. The log stays as it is."""
+"""Slash commands that change what the model sees: /undo, /redo, /drop, /summary. The log does not change."""
 
 import asyncio
 
@@ -52,7 +52,7 @@ async def summary(talk: ChatSession, _argument: str) -> None:
     before = editable_text(found.message)
     text = await asyncio.to_thread(click.edit, before, extension=".md")
     if text is None or text.strip() == before.strip():
-        talk.screen.note("The editor saved no changes, so the summary stays as it is.")
+        talk.screen.note("The editor saved no changes, so the summary was not changed.")
         return
     with text_kept(text):
         async with talk.opened.conversation.acting() as actions:

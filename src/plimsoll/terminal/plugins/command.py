@@ -24,13 +24,13 @@ from plimsoll.terminal.plugins.screen import run_screen
 from plimsoll.terminal.tables import plain
 
 BROKEN = 1
-PIPED_WIDTH = 160  # a file has no edge to fit into
+PIPED_WIDTH = 160  # a file has no width limit
 
 
 def complete_engine(
     _ctx: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Engines that begin with what was typed."""
+    """Engines that start with what was typed."""
     return [
         CompletionItem(one.name, help=one.description)
         for one in EngineChoice().catalogue.engines

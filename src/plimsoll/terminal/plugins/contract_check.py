@@ -28,7 +28,7 @@ def verdicts(path: Path, examples: int, home: Path) -> list[PropertyResult]:
 
 
 def engine_maker(path: Path, home: Path) -> Callable[[ContractCase], ContextEngine]:
-    """A function that makes a fresh engine of the plugin for each case."""
+    """A function that creates a new engine of the plugin for each case."""
     found = plugin_at(path, os.environ)
 
     def make(case: ContractCase) -> ContextEngine:

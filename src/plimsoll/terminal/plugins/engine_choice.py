@@ -1,6 +1,6 @@
 """The current settings and available plugins, and the choice of an engine.
 
-use("keep-ends") ─► tried out ─► context.engine in config.yaml, everything else in the file as it was
+use("keep-ends") ─► loaded ─► context.engine in config.yaml; the rest of the file does not change
 """
 
 import os
@@ -37,7 +37,7 @@ class EngineChoice:
 
     @property
     def tried(self) -> Catalogue:
-        """The same after what the settings name was loaded, once for each choice; a broken engine does not serve."""
+        """The catalogue after loading what the settings name, once for each choice; a broken engine is not used."""
         settings = self.loaded.settings
         named = (settings.context.engine, *settings.plugins.enabled)
         if self._failed is None or self._failed[0] != named:

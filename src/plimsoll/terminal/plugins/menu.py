@@ -3,7 +3,7 @@
     Plugins ─┬─ Provider Plugins ── Context Engine ── compressor, lcm, yours …     Enter chooses
              └─ General Plugins ─── what is installed, enabled or not
 
-Going back leads one page up; back from the first page leaves.
+Back goes one page up; back on the first page leaves.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class MenuItem:
 
 @dataclass(slots=True)
 class MenuPage:
-    """A list of items, made anew whenever it is shown."""
+    """A list of items, rebuilt whenever it is shown."""
 
     name: str
     make: Callable[[], list[MenuItem]]
@@ -40,7 +40,7 @@ class MenuPage:
 
 @dataclass(slots=True)
 class Menu:
-    """The way from the first page to the one that is shown."""
+    """The path from the first page to the current one."""
 
     choice: EngineChoice
     way: list[MenuPage] = field(default_factory=list)
@@ -54,18 +54,18 @@ class Menu:
         return self.way[-1]
 
     def items(self) -> list[MenuItem]:
-        """What the page shows now."""
+        """The items of the current page."""
         items = self.page.make()
         self.page.place = max(0, min(self.page.place, len(items) - 1))
         return items
 
     def move(self, steps: int) -> None:
-        """Up or down, as far as there is anything."""
+        """Move up or down, within the list."""
         last = len(self.items()) - 1
         self.page.place = max(0, min(self.page.place + steps, last))
 
     def enter(self) -> None:
-        """Do what the item is for; a mistake is a sentence."""
+        """Run the action of the current item; a mistake shows a message."""
         self.told = ""
         items = self.items()
         choose = items[self.page.place].choose if items else None

@@ -21,7 +21,7 @@ kind: context_engine
 
 
 def write_plugin(name: str, home: Path) -> Path:
-    """The folder of a new engine; nothing that is there already is touched."""
+    """Create the folder of a new engine. Existing files are not changed."""
     if name == COMPRESSOR or not re.fullmatch(NAME, name):
         raise PluginError(
             f"{name!r} is not a valid engine name. Use letters, digits, - and _; {COMPRESSOR} is reserved."

@@ -8,8 +8,7 @@
 
      ↑ ↓ move · Enter choose · Esc back
 
-What is chosen is marked by signs and by weight, never by colour alone, so that it reads
-the same without colours.
+The current item is marked with signs and bold text, never by colour alone.
 """
 
 import textwrap

@@ -1,9 +1,9 @@
-"""The subcommands of `plimsoll sessions` that change what the model sees. The log stays as it is.
+"""The subcommands of `plimsoll sessions` that change what the model sees. The log does not change.
 
     compact · edit · drop · undo · redo · pin · unpin · fork · actions
 
 Each is one operation of `plimsoll.sessions`, which the gateway calls too. `--preview` changes nothing. The operations
-are imported when a command runs: listing sessions needs none of them.
+are imported only when a command runs, because listing sessions does not need them.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ def drop(session: str, message: tuple[int, ...], preview: bool) -> None:
 @click.option("--node", metavar="ID", help="The summary to replace; `show --view` names it.")
 @preview_option
 def edit(session: str, path: str | None, node: str | None, preview: bool) -> None:
-    """Edit the summary that the model sees. Later compactions go on from your text."""
+    """Edit the summary that the model sees. Later compactions continue from your text."""
     if path is None:
         text, found = _edited(session, node)
         with text_kept(text):
@@ -140,10 +140,12 @@ def compact(session: str, focus: str | None, preview: bool) -> None:
 
 @click.command()
 @session_argument
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Most actions shown.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="Maximum number of actions."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def actions(session: str, limit: int, as_json: bool) -> None:
-    """List what people did to a session: who, when and what."""
+    """List users' actions on a session: who, when and what."""
     with open_store() as access:
         found = access.run(access.store.session(session))
         done = access.run(access.archive_of(found).actions(found.id, limit=limit))
@@ -158,7 +160,7 @@ def actions(session: str, limit: int, as_json: bool) -> None:
         told = ", ".join(f"{name} {value}" for name, value in one.details.items())
         click.echo(plain(f"{format_time(one.time)}  {one.actor}  {one.action}  {told}".rstrip()))
     if not done:
-        click.echo("Nobody changed what the model sees.")
+        click.echo("No user has changed what the model sees.")
 
 
 ALL: tuple[click.Command, ...] = (compact, edit, drop, undo, redo, pin, unpin, fork, actions)
@@ -172,7 +174,7 @@ def _actions(access: StoreAccess, session: str) -> "SessionActions":
 
 
 def _act(session: str, work: Work, preview: bool) -> None:
-    """Run an operation while no turn runs in the session, and print what it did."""
+    """Run an operation while no turn runs in the session, and print the result."""
     from plimsoll.sessions import acting
 
     with open_store() as access:
@@ -211,7 +213,7 @@ def _written(path: str) -> str:
 
 @contextmanager
 def text_kept(text: str) -> Iterator[None]:
-    """Save what a person has typed if it cannot replace the summary."""
+    """Save the user's text if it cannot replace the summary."""
     try:
         yield
     except (Conflict, EditRefused) as error:
@@ -223,7 +225,7 @@ def text_kept(text: str) -> Iterator[None]:
 
 
 def _edited(session: str, node: str | None) -> tuple[str, str]:
-    """The text of the summary after a person has edited it, and the node that it replaces."""
+    """The summary's text after the user has edited it, and the node that it replaces."""
     from plimsoll.context.markers import editable_text
     from plimsoll.sessions.view_edits import summary_item
 
@@ -234,7 +236,7 @@ def _edited(session: str, node: str | None) -> tuple[str, str]:
     before = editable_text(item.message)
     text = click.edit(before, extension=".md")
     if text is None or text.strip() == before.strip():
-        raise UserError("The editor saved no changes, so the summary stays as it is.")
+        raise UserError("The editor saved no changes, so the summary was not changed.")
     return text, item.node
 
 

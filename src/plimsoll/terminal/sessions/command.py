@@ -45,7 +45,9 @@ for command in actions.ALL:
 
 
 @sessions.command("list")
-@click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="Most sessions shown.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="Maximum number of sessions."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_sessions(limit: int, as_json: bool) -> None:
     """List sessions, most recently used first."""
@@ -72,7 +74,7 @@ def list_sessions(limit: int, as_json: bool) -> None:
 @click.option(
     "--compactions", "events", is_flag=True, help="Show each compaction with removed and kept messages."
 )
-@click.option("--sources", is_flag=True, help="With --compactions: the messages behind each line.")
+@click.option("--sources", is_flag=True, help="With --compactions: the source messages of each line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the messages as JSON lines.")
 def show(session: str, as_view: bool, events: bool, sources: bool, as_json: bool) -> None:
     """Show the whole conversation, including messages that left the model's view."""
@@ -113,7 +115,9 @@ def show(session: str, as_view: bool, events: bool, sources: bool, as_json: bool
 @click.option(
     "--order", type=click.Choice(["newest", "oldest", "relevance"]), default="newest", show_default=True
 )
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Most hits shown.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=20, show_default=True, help="Maximum number of hits."
+)
 @click.option("--cursor", type=int, help="Continue an earlier search.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def search(
@@ -316,7 +320,7 @@ def _show_hits(page: SearchPage, text: str, inside: bool) -> None:
     for line in hits.shown(page):
         console.print(line)
     if not page.hits and page.complete:
-        console.print(Text(f"Nothing holds {plain(text)!r}."))
+        console.print(Text(f"No messages match {plain(text)!r}."))
     if not page.complete:
         console.print(Text("Stopped at the time limit; the search is incomplete.", "yellow"))
     if page.next is not None:

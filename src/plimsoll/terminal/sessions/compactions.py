@@ -23,7 +23,7 @@ from plimsoll.terminal.tables import before_after, plain, summary_panel
 
 
 def heading(number: int, event: CompactionEvent) -> Rule:
-    """When it was, what set it off, and how it ended."""
+    """Time, trigger and outcome."""
     colours = {"compacted": "green", "refused": "yellow", "edited": "cyan"}
     colour = colours.get(event.outcome, "magenta")
     who = f" · by {event.author}" if event.author else ""
@@ -40,7 +40,7 @@ def described(
     nodes: Sequence[Node],
     last: int,
 ) -> Group:
-    """One event in full. A view that a deletion took along is None."""
+    """One event in full. A view is None if a deletion removed it."""
     parts: list[RenderableType] = [heading(number, event)]
     if event.reason:
         parts.append(Text(plain(event.reason)))
@@ -54,7 +54,7 @@ def described(
 
 
 def sources_of(event: CompactionEvent, place: Callable[[int, str], int | None]) -> Group:
-    """Each line of the summary with the messages that it comes from; `place` finds one by number and handle."""
+    """Each line of the summary with its source messages; `place` finds one by number and handle."""
     stored = event.ledger.get("sources")
     lines = stored.get("lines", []) if isinstance(stored, dict) else []
     if not lines:
@@ -72,7 +72,7 @@ def sources_of(event: CompactionEvent, place: Callable[[int, str], int | None]) 
 
 
 def new_nodes(before: View, after: View) -> list[str]:
-    """The nodes that only the second of two views has."""
+    """The nodes that only the second view has."""
     known = {one.node for one in before.references if isinstance(one, NodeLink)}
     return [one.node for one in after.references if isinstance(one, NodeLink) and one.node not in known]
 
@@ -87,7 +87,7 @@ def _changes(event: CompactionEvent, before: View | None, after: View | None, la
 
 
 def _parts(before: View, after: View, last: int) -> Iterator[Text]:
-    """Which messages a compaction took out of the view, shortened and left."""
+    """The messages that a compaction removed, shortened and kept."""
     had, has = _whole(before, last), _whole(after, last)
     shortened = [one.sequence for one in after.references if isinstance(one, ShortenedReference)]
     gone = _ranges(
@@ -114,7 +114,7 @@ def _inside(sequence: int, spans: Sequence[Span], shortened: Sequence[int]) -> b
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Numbers as people write them: 1–3, 7, 9–12."""
+    """Numbers as ranges: 1–3, 7, 9–12."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][1] + 1 == number:

@@ -6,7 +6,7 @@
     ── 13 · assistant ─────────────────────────────────────
     → terminal command: pytest -x
 
-Nothing is left out and nothing is folded. Words of a conversation are shown as text, never as terminal control.
+Nothing is omitted or folded. Text of a conversation is shown as text, never as terminal control sequences.
 """
 
 import json
@@ -36,13 +36,13 @@ _REASONING = ("reasoning_content", "reasoning")
 
 @dataclass(frozen=True, slots=True)
 class MessagePage:
-    """A console that writes into a text instead of on the screen."""
+    """A console that writes to a string."""
 
     console: Console
 
     def text(self, piece: RenderableType) -> str:
         with self.console.capture() as captured:
-            # A file has no edge: lines stay as they were said.
+            # A file has no width limit: lines are not wrapped.
             self.console.print(piece, soft_wrap=not self.console.is_terminal)
         return captured.get()
 

@@ -31,7 +31,7 @@ def shown(page: SearchPage) -> Iterator[Text | Padding]:
 
 
 def _marked(hit: SearchHit) -> Text:
-    """The snippet, piece by piece: taking control characters out moves the places of the marks."""
+    """The snippet, built piece by piece, because removing control characters shifts the marks."""
     text, at = Text(), 0
     for start, end in hit.marks:
         start = max(start, at)
@@ -43,5 +43,5 @@ def _marked(hit: SearchHit) -> Text:
 
 
 def facts(hit: SearchHit) -> dict[str, Any]:
-    """A hit for a program."""
+    """A hit as JSON."""
     return asdict(hit)

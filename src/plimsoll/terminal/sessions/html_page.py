@@ -1,6 +1,6 @@
-"""A conversation as one HTML file that needs nothing else: no scripts, no fonts, no images from elsewhere.
+"""A conversation as one self-contained HTML file: no scripts, no external fonts or images.
 
-Markdown of the messages is rendered; HTML in them is shown as text, and images are not loaded.
+Markdown in messages is rendered; HTML is shown as text, and images are not loaded.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from importlib.resources import files
 from plimsoll.messages import Message, arguments_text, call_name, part_text, parts_of, tool_calls
 from plimsoll.terminal.tables import plain
 
-_LONG = 12  # lines of a tool result from which it is folded
+_LONG = 12  # tool results with more lines are folded
 
 
 def html(messages: Iterator[Message], title: str) -> Iterator[str]:

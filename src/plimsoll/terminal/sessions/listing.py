@@ -18,12 +18,12 @@ BETWEEN = 3
 
 
 def table(sessions: Sequence[Session], now: float, width: int) -> Table:
-    """One row for each session. The id is never cut: it is what the other commands want."""
+    """One row for each session. The id is never cut, because other commands need it."""
     wide = width >= WIDE
     rows: list[tuple[str, ...]] = [_cells(one, now, MODEL_WIDE if wide else MODEL_NARROW) for one in sessions]
     heads: tuple[str, ...] = ("session", "model", "messages", "tokens", "updated")
     widest = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    # Ids and numbers are never cut: a narrow terminal goes without the model, then without the time.
+    # Ids and numbers are never cut: a narrow terminal omits the model, then the time.
     for head in ("model", "updated"):
         if sum(widest) + BETWEEN * len(heads) > width:
             place = heads.index(head)
@@ -65,5 +65,5 @@ def short(number: int) -> str:
 
 
 def facts(session: Session) -> dict[str, Any]:
-    """A session for a program."""
+    """A session as JSON."""
     return asdict(session)

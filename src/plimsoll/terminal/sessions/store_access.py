@@ -1,6 +1,6 @@
 """Opens the configured archive for synchronous commands.
 
-    with open_desk() as access:
+    with open_store() as access:
         session = access.run(access.store.session("20261115-09"))
         pins = access.run(access.archive_of(session).pins(session.id))
 
@@ -45,7 +45,7 @@ class StoreAccess:
         return self.store.for_owner(session.owner)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Wait for one thing."""
+        """Run a coroutine to completion."""
         return self.runner.run(work)
 
 
@@ -80,7 +80,7 @@ def nothing_yet(path: Path | None = None) -> str:
 
 
 def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Ids that begin so, with their titles, for the shell."""
+    """Ids with this prefix, with their titles, for shell completion."""
     if not has_archive():
         return []
     with open_store() as access:

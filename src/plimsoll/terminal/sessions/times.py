@@ -1,9 +1,9 @@
 """Parses and formats times.
 
-    2026-11-15 · 2026-11-15 09:30 · 90m · 3h · 2d · 1w     written
-    2026-11-15 09:30 · 5 min ago                            read
+    2026-11-15 · 2026-11-15 09:30 · 90m · 3h · 2d · 1w     input
+    2026-11-15 09:30 · 5 min ago                            output
 
-Local time, as on the clock on the wall. Now is an argument.
+Times are local. The current time is an argument.
 """
 
 import re
@@ -16,7 +16,7 @@ _SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def parse_time(text: str, now: float) -> float:
-    """Seconds since 1970 of a date, a date with a time, or a span counted back from now."""
+    """Seconds since 1970 for a date, a date with a time, or a duration before now."""
     time_ago = _AGO.fullmatch(text.strip().lower())
     if time_ago:
         return now - int(time_ago[1]) * _SECONDS[time_ago[2]]
@@ -34,7 +34,7 @@ def format_time(seconds: float) -> str:
 
 
 def time_ago(seconds: float, now: float) -> str:
-    """How long ago, in the largest unit that fits; a date beyond a week."""
+    """How long ago, in the largest unit that fits; a date after a week."""
     past = max(0.0, now - seconds)
     if past < 60:
         return "just now"

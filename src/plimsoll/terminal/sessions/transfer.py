@@ -24,13 +24,13 @@ from plimsoll.transcripts import (
 )
 
 STANDARD = "-"
-PAGE = 500  # messages that are read from the archive at a time
+PAGE = 500  # messages per read
 FORMATS: tuple[ExportFormat, ...] = ("openai", "anthropic")
 DOCUMENTS = {"markdown": markdown, "html": html}
 
 
 def read(paths: Iterable[str]) -> list[Transcript]:
-    """All conversations of all files, before anything is stored."""
+    """Read all conversations in all files before anything is stored."""
     found: list[Transcript] = []
     for path in paths:
         found += (
@@ -40,7 +40,7 @@ def read(paths: Iterable[str]) -> list[Transcript]:
 
 
 def import_transcript(access: StoreAccess, transcript: Transcript, title: str | None) -> Session:
-    """Store a conversation as a session of its own."""
+    """Store a conversation as a new session."""
     archive, settings = access.archive, access.settings
     session = access.run(
         archive.create_session(
@@ -82,7 +82,7 @@ def export_session(session: Session, messages: Iterator[Message], format: str, o
 
 
 def write_whole(target: Path, pieces: Iterable[bytes]) -> None:
-    """The file appears whole or not at all."""
+    """Write a file completely or not at all."""
     name = ""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)

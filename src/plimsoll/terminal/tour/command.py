@@ -2,8 +2,7 @@
 
     grow ─► compact ─► ask about something removed ─► undo ─► cost
 
-With a terminal, a key leads from step to step, and `q` leaves at any of them. Without one, all steps
-are printed at once.
+In a terminal, a key moves to the next step, and `q` leaves. Otherwise, all steps are printed at once.
 """
 
 import os
@@ -29,11 +28,11 @@ _KEYS = "any key: next   q: leave the tour"
 
 
 class TourLeft(Exception):
-    """The person pressed a key to leave."""
+    """The user pressed a key to leave."""
 
 
 class TourPace:
-    """Waits for the person between steps; without a terminal it never waits."""
+    """Waits for the user between steps; without a terminal it never waits."""
 
     def __init__(self, console: Console, keys: KeyReader | None) -> None:
         self._console, self._keys = console, keys
@@ -43,7 +42,7 @@ class TourPace:
         return self._keys is not None
 
     def skipped(self, seconds: float) -> bool:
-        """Let time pass; whether a key was pressed to skip the rest."""
+        """Wait; returns whether a key was pressed to skip the rest."""
         pressed = self._keys.wait(seconds) if self._keys else ""
         _leave_if_asked(pressed)
         return bool(pressed)
@@ -66,7 +65,7 @@ def _leave_if_asked(pressed: str) -> None:
 
 @click.command()
 def tour() -> None:
-    """See a conversation grow, be compacted, answer a question about what was removed, and be restored.
+    """Watch a conversation grow, get compacted, answer a question about removed content, and get restored.
 
     The tour uses a bundled recording and a temporary archive. It needs no key and no network. Press q to leave.
     """
@@ -139,7 +138,7 @@ def _costs(console: Console, _pace: TourPace, session: RecordedSession) -> None:
 
 
 def _command_name() -> str:
-    """How to call Plimsoll from this shell: by name, or by the path of the command in its environment."""
+    """How to call Plimsoll from this shell: by name, or by the path of its command."""
     if shutil.which("plimsoll"):
         return "plimsoll"
     beside = Path(sys.executable).parent / "plimsoll"

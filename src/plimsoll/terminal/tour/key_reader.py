@@ -1,6 +1,6 @@
 """Single key presses from a terminal.
 
-with KeyReader() as keys:  ──►  keys.wait(0.1) ──► "q", "\r", "\x1b", or "" if nobody pressed a key
+with KeyReader() as keys:  ──►  keys.wait(0.1) ──► "q", "\r", "\x1b", or "" if no key was pressed
 """
 
 import os
@@ -29,7 +29,7 @@ class KeyReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._before is not None:
-            # Keys that were pressed too often must not reach the shell's prompt.
+            # Extra key presses must not reach the shell's prompt.
             termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, self._before)
 
     def wait(self, seconds: float | None = None) -> str:
@@ -38,6 +38,6 @@ class KeyReader:
         if not ready:
             return ""
         pressed = os.read(sys.stdin.fileno(), _LONGEST_SEQUENCE)
-        if not pressed:  # the terminal is gone
+        if not pressed:  # the terminal was closed
             raise EOFError
         return pressed.decode("utf-8", "replace")

@@ -136,7 +136,7 @@ class RecordedSession:
         return RecalledFact(in_view, sequence, stored.handle, line.strip())
 
     def undo(self) -> bool:
-        """Return to the view before the compaction; whether it is the recording word for word."""
+        """Return to the view before the compaction. Returns whether it equals the recording."""
         self._runner.run(self.archive.undo(self.id))
         view = self.view()
         return view == self.recording[: len(view)]

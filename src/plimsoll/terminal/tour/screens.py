@@ -1,4 +1,4 @@
-"""What each step of the tour shows. Every step fits 80×24, heading and key line included."""
+"""The screens of the tour. Every step fits 80×24, including heading and key line."""
 
 from collections.abc import Sequence
 
@@ -98,7 +98,7 @@ def _cut(text: Text, width: int) -> Text:
 
 
 def recall(fact: RecalledFact, messages: int) -> Group:
-    """The question, where the answer is not, and where it is."""
+    """The question, and where the answer is."""
     where = "still in" if fact.in_view else "no longer in"
     return Group(
         Text(),
