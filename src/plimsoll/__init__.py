@@ -1,7 +1,6 @@
 """Plimsoll keeps the conversations of LLM agents within their model's context window.
 
-The names below are the whole public surface. They load on first use, so that
-`import plimsoll` costs next to nothing.
+The names below are the whole public API. They load on first use, so that `import plimsoll` is fast.
 """
 
 from importlib import import_module

@@ -51,7 +51,7 @@ MCP, PLUGINS = "mcp", "plugins"  # sources of tools besides the standard ones
 
 
 def resolve_summaries(settings: Settings, environ: Mapping[str, str], home: Path) -> AuxiliaryResolution:
-    """Who writes summaries under these settings, and why."""
+    """The summary models under these settings, and why."""
     settings = settings.for_model(settings.model.name)
     return asyncio.run(resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home))
 
@@ -69,7 +69,7 @@ def open_auxiliary(
 def build_compressor(
     settings: Settings, summarizer: SummaryWriter | None = None, *, window: int | None = None, model: str = ""
 ) -> ContextCompressor:
-    """The built-in engine as configured for a model; `window` outranks the settings."""
+    """The built-in engine as configured for a model; `window` overrides the settings."""
     name = model or settings.model.name or ""
     settings = settings.for_model(name)
     size = window or settings.model.prompt_limit()
@@ -77,7 +77,7 @@ def build_compressor(
 
 
 def limits_of(settings: Settings, model: str = "") -> tuple[int, int]:
-    """The window of a model and the threshold at which its conversations are compacted, in tokens."""
+    """A model's window and compaction threshold, in tokens."""
     named = settings.model.model_copy(update={"name": model}) if model else settings.model
     budget = build_compressor(settings, window=named.prompt_limit(), model=model).budget
     return budget.window, budget.threshold_tokens
@@ -96,14 +96,14 @@ def _limits(agent: AgentSettings) -> TurnLimits:
 def plugin_locations(
     settings: Settings, environ: Mapping[str, str], home: Path, project: Path
 ) -> PluginLocations:
-    """Where plugins are looked for, and which ones the settings enable."""
+    """Where to look for plugins, and which ones the settings enable."""
     return PluginLocations(home, project, environ, tuple(settings.plugins.enabled))
 
 
 def plugin_problems(
     settings: Settings, environ: Mapping[str, str], home: Path, project: Path
 ) -> tuple[str, ...]:
-    """What is wrong with the engine and the plugins that the settings name; runs their code."""
+    """The problems of the engine and the plugins that the settings name; runs their code."""
     if settings.context.engine == COMPRESSOR and not settings.plugins.enabled:
         return ()
     return _tried(settings, environ, home, project).problems
@@ -141,16 +141,16 @@ class SharedResources:
     tools: frozenset[str] | None = None  # names of offered tools and tool sources; None: all
 
     @property
-    def talks_only(self) -> bool:
-        """Whether the model has no tools: the embedded one, whose prompt would only grow."""
+    def has_no_tools(self) -> bool:
+        """Whether the model has no tools, like the embedded one, whose prompt would only grow."""
         return is_embedded(self.resolution.endpoint, self.home)
 
     def offers(self, name: str) -> bool:
-        """Whether conversations have the tool of this name, or those of `mcp` or of `plugins`."""
-        return not self.talks_only and (self.tools is None or name in self.tools)
+        """Whether conversations have this tool, or the tools of `mcp` or `plugins`."""
+        return not self.has_no_tools and (self.tools is None or name in self.tools)
 
     async def close(self) -> None:
-        """Let go of the servers and of the model."""
+        """Close the servers and the model connection."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.client.aclose)
             await self.servers.close()
@@ -158,10 +158,10 @@ class SharedResources:
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """How a process behaves in a session that others may have open too."""
+    """Options of a process for sessions that other processes may have open too."""
 
     patience: float = 30.0  # seconds to wait while another process answers
-    lease: float = LEASE_SECONDS  # seconds for which a session is held after this process was killed
+    lease: float = LEASE_SECONDS  # seconds for which a session stays locked after this process is killed
     hygiene: Hygiene | None = None
 
 
@@ -175,7 +175,7 @@ class OpenConversation:
     auxiliary: Auxiliary | None
     plugins: ResolvedPlugins
     notices: tuple[str, ...] = ()
-    own: SharedResources | None = None  # what is closed with it, because no other conversation uses it
+    own: SharedResources | None = None  # closed with it, because no other conversation uses it
 
     @property
     def policy(self) -> CachingPolicy:
@@ -183,13 +183,13 @@ class OpenConversation:
         return self.conversation.agent.connection.policy
 
     async def close(self) -> None:
-        """Leave the conversation and let go of everything that it used alone."""
+        """Close the conversation and everything that only it used."""
         async with AsyncExitStack() as stack:
             if self.own is not None:
                 stack.push_async_callback(self.own.close)
             stack.push_async_callback(self.conversation.close)
             await self.conversation.agent.compactor.close()
-            if self.auxiliary is not None:  # first: the conversation stores what its last requests used
+            if self.auxiliary is not None:  # first, so that the usage of the last requests is stored
                 await asyncio.to_thread(self.auxiliary.close)
 
 
@@ -204,7 +204,7 @@ async def open_shared(
 ) -> SharedResources:
     """The shared resources of conversations with the resolved model; starts a local model.
 
-    `tools` are the offered tools; `mcp` and `plugins` stand for all of theirs; None: all.
+    `tools` are the offered tools; `mcp` and `plugins` mean all of theirs; None: all.
     """
     if settings.tools.terminal.sandbox and (tools is None or "terminal" in tools):
         require_bubblewrap()
@@ -212,15 +212,15 @@ async def open_shared(
     card = card_of(settings, resolution.endpoint, home)
     summaries = await resolve_auxiliary(settings.auxiliary.compression, settings.model, environ, home=home)
     client = await connect(resolution.endpoint, home=home, context_length=card.window)
-    talks_only = is_embedded(resolution.endpoint, home)
-    has_servers = not talks_only and (tools is None or MCP in tools)
+    has_no_tools = is_embedded(resolution.endpoint, home)
+    has_servers = not has_no_tools and (tools is None or MCP in tools)
     servers = McpServers(settings.mcp_servers if has_servers else {}, environ)
     parts = (settings, environ, home, place, resolution, summaries, client, servers)
     shared = SharedResources(*parts, tools=tools)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(shared.close)
         shared = replace(shared, server_tools=tuple(await servers.tools()))
-        stack.pop_all()  # from here on the caller closes it
+        stack.pop_all()  # from here on, the caller closes it
     return shared
 
 
@@ -236,10 +236,10 @@ async def open_conversation(
     system_prompt: str,
     session: str | None = None,
 ) -> OpenConversation:
-    """The session of this id, or a new one, with the model that was resolved, sharing nothing.
+    """Open the session with this id, or a new one, with the resolved model, sharing nothing.
 
-    `place` is the directory where tools work, `holder` names this process and is never used twice. A session that has
-    begun keeps its system prompt. Engine, tools and plugins can read what the archive's owner owns, and no more.
+    `place` is the directory where tools work; `holder` identifies this process and is never reused. An existing
+    session keeps its system prompt. Engine, tools and plugins can only read what the archive's owner owns.
     """
     shared = await open_shared(settings, environ, home, resolution=resolution, place=place)
     async with AsyncExitStack() as stack:
@@ -258,7 +258,7 @@ async def join_conversation(
     session: str | None = None,
     options: SessionOptions | None = None,
 ) -> OpenConversation:
-    """The session of this id in its owner's archive, or a new one, with what all conversations share."""
+    """Open the session with this id in its owner's archive, or a new one, with shared resources."""
     settings, home, options = shared.settings, shared.home, options or SessionOptions()
     card = card_of(settings, shared.resolution.endpoint, home)
     found = await archive.session(session) if session else await archive.create_session(model=card.name)
@@ -270,7 +270,7 @@ async def join_conversation(
         settings.context.engine,
         plugin_locations(settings, shared.environ, home, shared.place),
         EngineContext(
-            settings, card.prompt_limit, home, card.name, writer, archive, found.id, not shared.talks_only
+            settings, card.prompt_limit, home, card.name, writer, archive, found.id, not shared.has_no_tools
         ),
     )
     await archive.update_session(found.id, model=card.name, engine=resolved.engine.name)
@@ -290,7 +290,7 @@ async def join_conversation(
         clock=time.time,
         limits=_limits(settings.agent),
         summary_model=candidates[0].endpoint.model if candidates else "",
-        offers_recall=not shared.talks_only,
+        offers_recall=not shared.has_no_tools,
         hooks=Hooks(resolved.hooks_named("pre_compact"), resolved.hooks_named("post_compact")),
         fallback=build_compressor(settings, writer, window=card.prompt_limit),
         patience=options.patience,
@@ -299,11 +299,11 @@ async def join_conversation(
         account=account,
     )
     async with AsyncExitStack() as stack:
-        if session is None:  # a caller that is cancelled here leaves no empty session
+        if session is None:  # a cancelled caller leaves no empty session
             stack.push_async_callback(archive.delete, found.id)
         conversation = await Conversation.open(archive, found.id, holder, parts)
         await conversation.begin(system_prompt)
-        stack.pop_all()  # from here on everything is closed with the conversation
+        stack.pop_all()  # from here on, everything is closed with the conversation
     taken = "The plugin tool {} was skipped, because another tool has that name."
     notices = [*resolved.problems, *(taken.format(tool.name) for tool in added if tool not in box)]
     notices += [*_notices(settings, card), *_server_notices(shared.servers.problems)]
@@ -322,7 +322,7 @@ def _standard_tools(shared: SharedResources) -> ToolBox:
 async def open_model_connection(
     settings: Settings, resolution: Resolution, home: Path, conversation: str
 ) -> ModelConnection:
-    """The connection to the model that was resolved; one that runs here is started."""
+    """The connection to the resolved model; starts a local one."""
     card = card_of(settings, resolution.endpoint, home)
     client = await connect(resolution.endpoint, home=home, context_length=card.window)
     return _model_connection(settings, resolution, home, conversation, client)
@@ -357,7 +357,7 @@ def _model_connection(
 
 
 def card_of(settings: Settings, endpoint: Endpoint, home: Path) -> ModelCard:
-    """The card of the model at an endpoint, with the window that it has there under these settings."""
+    """The card of the model at an endpoint, with its window there under these settings."""
     settings = settings.for_model(endpoint.model)
     stated = settings.model.context_length
     name = embedded_model().name if is_embedded(endpoint, home) else endpoint.model
@@ -375,19 +375,19 @@ def card_of(settings: Settings, endpoint: Endpoint, home: Path) -> ModelCard:
 
 
 def is_embedded(endpoint: Endpoint, home: Path) -> bool:
-    """Whether an endpoint is the small model that comes with Plimsoll."""
+    """Whether an endpoint is the small model that ships with Plimsoll."""
     return endpoint.embedded and Path(endpoint.model) == model_path(home)
 
 
 def _notices(settings: Settings, card: ModelCard) -> tuple[str, ...]:
     stated = settings.model.context_length
-    # The windows of models on this machine are the server's, so no card has to know them.
+    # Windows of local models come from the server, so no card is needed.
     assumed = "" if stated or card.window == DEFAULT_CONTEXT else unknown_model_notice(card)
     return (assumed,) if assumed else ()
 
 
 def _server_notices(problems: Mapping[str, str]) -> Iterator[str]:
-    """A sentence for each server that is missing, or one where all are for want of the package."""
+    """A notice for each missing server, or one if the package is missing."""
     if NEEDS_PACKAGE in problems.values():
         without = ", ".join(sorted(problems))
         yield f"{NEEDS_PACKAGE}: {install_command('mcp')}. The chat continues without the tools of {without}."
@@ -395,5 +395,5 @@ def _server_notices(problems: Mapping[str, str]) -> Iterator[str]:
     for name, why in sorted(problems.items()):
         key = f"mcp_servers.{name}"
         off = f"plimsoll config set {shlex.quote(f'{key}.enabled')} false"
-        told = f"correct {key} in config.yaml, or disable it with `{off}`"
-        yield f"{why.rstrip('.')}. The chat continues without the tools of {name}; {told}."
+        advice = f"correct {key} in config.yaml, or disable it with `{off}`"
+        yield f"{why.rstrip('.')}. The chat continues without the tools of {name}; {advice}."

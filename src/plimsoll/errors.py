@@ -68,7 +68,7 @@ class SettingError(UserError, ValueError):
 
 
 class TranscriptError(UserError):
-    """A conversation file is not what it should be."""
+    """A conversation file cannot be read or has an unknown format."""
 
 
 class MissingKey(UserError):
@@ -93,7 +93,7 @@ class ArchiveError(UserError):
 
 
 class UnknownSession(UserError):
-    """No session has this id, or several begin like it."""
+    """No session has this id, or several start with it."""
 
 
 class EditRefused(UserError):
@@ -101,13 +101,13 @@ class EditRefused(UserError):
 
 
 class QueueFull(UserError):
-    """As many messages wait in a session as may. Nothing was stored; send it again later."""
+    """The session's queue is full. Nothing was stored; send the message again later."""
 
 
 class UsageLimitReached(UserError):
-    """An access key has used what it may; `seconds` until another attempt is worth while.
+    """An access key has reached a limit; retry after `seconds`.
 
-    `limit` is requests, tokens or money, or reserved where only requests under way are in the way.
+    `limit` is requests, tokens or money, or reserved if requests in progress reserve the rest.
     """
 
     def __init__(self, message: str, limit: str, seconds: int) -> None:
@@ -142,7 +142,7 @@ class ContextOverflow(ProviderError):
     """The request is larger than the model's window."""
 
     limit: int | None = None  # the window that the provider states
-    requested: int | None = None  # the tokens that it counted, the room for the answer included
+    requested: int | None = None  # the tokens that it counted, including the room for the answer
     output: int | None = None  # the part of `requested` that is reserved for the reply, if stated
 
     @property
@@ -155,15 +155,15 @@ class ContextOverflow(ProviderError):
 
 
 class OutputCapExceeded(ProviderError):
-    """The request asks for a longer answer than the model writes."""
+    """The request asks for a longer answer than the model allows."""
 
-    limit: int | None = None  # the most tokens that one answer may have
+    limit: int | None = None  # maximum tokens of one answer
 
 
 class PayloadTooLarge(ProviderError):
     """The request has too many bytes, or images that the provider does not accept."""
 
-    images: int | None = None  # the most images in a request, where the provider states it
+    images: int | None = None  # maximum images in a request, if the provider states it
 
 
 class BadRequest(ProviderError):
@@ -171,11 +171,11 @@ class BadRequest(ProviderError):
 
 
 class AuthenticationFailed(ProviderError):
-    """The provider does not accept the key, or not for this."""
+    """The provider does not accept the key, or the key lacks permission."""
 
 
 class QuotaExhausted(ProviderError):
-    """The account has nothing left to spend."""
+    """The account has no credit left."""
 
 
 class RateLimited(ProviderError):
@@ -187,7 +187,7 @@ class Overloaded(ProviderError):
 
 
 class ServerFailed(ProviderError):
-    """The provider failed on its side."""
+    """The provider returned a server error."""
 
 
 class NetworkFailed(ProviderError):
@@ -199,7 +199,7 @@ class ProviderTimeout(ProviderError):
 
 
 class BrokenReply(ProviderError):
-    """The provider's answer was cut off, or is not one of its wire format."""
+    """The provider's answer is truncated, or violates its wire format."""
 
 
 class EmptyReply(BrokenReply):
@@ -215,11 +215,11 @@ class PlatformFailed(PlimsollError):
 
 
 class PlatformRefused(PlatformFailed):
-    """A chat platform will not do what it was asked, however often."""
+    """A messaging platform rejected the call; a retry does not help."""
 
 
 class Conflict(PlimsollError):
-    """Another writer was there first. Nothing was written; read again and decide anew."""
+    """Another writer was first. Nothing was written; read again and decide again."""
 
 
 class StaleLease(Conflict):
@@ -231,7 +231,7 @@ class InvalidConversation(PlimsollError):
 
 
 class MalformedReply(PlimsollError):
-    """A provider sent a reply or a stream event that is not one of its wire format."""
+    """A provider sent a reply or a stream event that violates its wire format."""
 
 
 class SummaryFailed(PlimsollError):
@@ -239,7 +239,7 @@ class SummaryFailed(PlimsollError):
 
 
 class SummaryLate(SummaryFailed):
-    """A summary model stopped sending tokens, or the user went on without it; `pending` may still yield its text."""
+    """A summary model stopped sending tokens, or the user continued without it; `pending` may still get its text."""
 
     def __init__(self, message: str, pending: "Future[Any]") -> None:
         super().__init__(message)

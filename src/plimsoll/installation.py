@@ -19,7 +19,7 @@ def install_command(extra: str, *, prefix: Path | None = None, package: Path = _
     named = f"'{DISTRIBUTION}[{extra}]'"
     if (package.parent.parent / "pyproject.toml").exists():
         return f"pip install '.[{extra}]'"
-    # The files in which these programs note what they installed.
+    # The files in which these programs record what they installed.
     if (prefix / "pipx_metadata.json").exists():
         return f"pipx inject {DISTRIBUTION} {named}"
     if (prefix / "uv-receipt.toml").exists():

@@ -4,7 +4,7 @@
 
 The `regex` library expands counted repeats while it compiles: `a{10000000}` takes gigabytes, and a few nested
 groups such as `((a{1000}){1000}){1000}` do the same in fewer characters. Compiling cannot be stopped once it runs,
-so `check` rejects such patterns before. A search can be stopped: give `finditer` and `search` a timeout.
+so `check` rejects such patterns first. A search can be stopped: give `finditer` and `search` a timeout.
 
 `check` is stricter than the library. If the two could disagree (a brace inside a character class), it counts the
 brace as a repeat.
@@ -53,13 +53,13 @@ def compiled(pattern: str, flags: int = 0) -> "regex.Pattern[str]":
 
 
 def check(pattern: str) -> None:
-    """`UserError` where compiling or reading the pattern could take too much time or memory."""
+    """Raise `UserError` if compiling or parsing the pattern could take too much time or memory."""
     if len(pattern) > MOST_CHARACTERS:
         raise UserError(
             f"A pattern may have at most {MOST_CHARACTERS:,} characters; this one has {len(pattern):,}."
         )
-    sizes = [0]  # items of each group that is open, the whole pattern first
-    last = 0  # items of what a repeat would apply to
+    sizes = [0]  # items of each open group, the whole pattern first
+    last = 0  # items that a repeat would apply to
     factor = groups = 0
     for token in _TOKEN.finditer(pattern):
         if token["repeat"]:
@@ -71,7 +71,7 @@ def check(pattern: str) -> None:
             groups += 1
             if not _GROUP.match(pattern, token.start()):
                 raise _unsupported(pattern, pattern[token.start() :][:4])
-            # A group that captures or looks around is itself written out at every repeat.
+            # A group that captures or looks around is itself repeated.
             sizes.append(0 if token["kind"] and _PLAIN.fullmatch(token["kind"]) else 1)
             last = 0
         elif token["close"] and len(sizes) > 1:
@@ -87,7 +87,7 @@ def check(pattern: str) -> None:
 
 
 def _count(pattern: str, least: str, most: str) -> int:
-    """How often an item may have to be written out."""
+    """How often an item may have to be expanded."""
     # Not converted if it is too long: a number with thousands of digits raises another error.
     longest = max(least, most, key=len).lstrip("0")
     if len(longest) > len(str(MOST_REPEATS)) or max(int(least or 0), int(most or 0)) > MOST_REPEATS:

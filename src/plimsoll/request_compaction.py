@@ -1,10 +1,10 @@
-"""Compacts one request without keeping anything: any dialect in, the same dialect out.
+"""Compacts one request and stores nothing: any dialect in, the same dialect out.
 
     {"model": …, "messages": [1 2 3 4 5 6], "tools": […]}
     {"model": …, "messages": [1 {summary} 5 6], "tools": […]}    and a report
 
-Messages that stay come back as they were given, fields that Plimsoll does not know included. The caller keeps the
-result as its new history, so that the provider's cache goes on matching.
+Kept messages are returned unchanged, including unknown fields. The caller keeps the result as its new history, so
+that the provider's cache still matches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class WireRequest:
 
     @property
     def model(self) -> str:
-        """The model that it names; empty where it names none."""
+        """The model that it names; empty if none."""
         return self.dialect.model_of(self.body, "")
 
     @property
@@ -47,13 +47,13 @@ class WireRequest:
 
     @property
     def tokens(self) -> int:
-        """The estimate of everything in it."""
+        """Estimated tokens of the whole request."""
         return estimate_messages_tokens_rough(self.messages) + self.tools_tokens
 
     def with_messages(self, compacted: Sequence[Message]) -> dict[str, Any]:
         """The same request with a compacted conversation."""
         if card_for(self.model).preserved_thinking:
-            # The provider refuses thinking that followed other messages when it was written.
+            # The provider rejects thinking blocks whose preceding messages have changed.
             compacted = drop_bound_thinking(compacted, 0)
         lead = [one for one in compacted[: len(self.lead)] if one.get("role") in SYSTEM_ROLES]
         after = compacted[len(lead) :]
@@ -70,10 +70,10 @@ class WireRequest:
 
 @dataclass(frozen=True, slots=True)
 class CompactedRequest:
-    """The request as it should be sent from now on, and what was done."""
+    """The request to send from now on, and the report."""
 
     request: dict[str, Any]
-    messages: Any  # of the request, on its wire
+    messages: Any  # of the request, in its wire format
     report: CompactionReport
 
 
@@ -93,9 +93,9 @@ def compact(
 ) -> CompactedRequest:
     """Compact messages, or a whole request with its system prompt and tools, in the named dialect.
 
-    `window` outranks the window of the model. `current_tokens` is what the provider counted for the request, where
-    that is known. With `only_if_due`, a conversation below the threshold comes back unchanged. Without a
-    `summarizer`, code writes the summary.
+    `window` overrides the model's window. `current_tokens` is the provider's count for the request, if known. With
+    `only_if_due`, a conversation below the threshold is returned unchanged. Without a `summarizer`, the summary is
+    extracted without a model.
     """
     spoken = wire_dialect(dialect)
     body = dict(messages) if isinstance(messages, Mapping) else {spoken.messages_field: list(messages)}
@@ -114,27 +114,27 @@ def compact(
         return CompactedRequest(body, body[spoken.messages_field], unchanged(given, tokens, why))
     compacted = engine.compress(given.messages, tokens, focus, given.tools_tokens)
     report = engine.last_report
-    assert report is not None  # every call leaves one
+    assert report is not None  # every call sets one
     if report.outcome == "compacted":
         body = given.with_messages(compacted)
     return CompactedRequest(body, body[spoken.messages_field], report)
 
 
 def unchanged(given: WireRequest, tokens: int, why: str) -> CompactionReport:
-    """The report of a request that stays as it is."""
+    """The report of an unchanged request."""
     count = len(given.messages)
     return CompactionReport("unchanged", why, count, count, tokens, tokens)
 
 
 def _with_note_first(lead: Sequence[Message]) -> tuple[Message, ...]:
-    """The system prompt with our note in its first message: some wires carry it in a message of its own."""
+    """The system prompt with the note in its first message: some dialects have it in a separate message."""
     if len(lead) < 2 or text_of(lead[-1]).strip() != NOTE:
         return tuple(lead)
     return (with_note(lead[0]), *lead[1:-1])
 
 
 def wire_dialect(name: str) -> Dialect:
-    """The dialect of this name; raises `SettingError` where there is none."""
+    """The dialect with this name; raises `SettingError` if there is none."""
     known = [one.name for one in dialects()]
     if name not in known:
         raise SettingError(f"dialect must be one of {', '.join(known)}, not {name[:80]!r}.")

@@ -220,7 +220,7 @@ def test_an_archive_of_a_later_release_is_told_and_left_untouched(here: Server, 
     url = here.url_for(tmp_path)
     opened(url)
     here.run("UPDATE plimsoll_archive SET version = 99", url)
-    assert "of version 99, but this release supports versions up to" in refusal(url)
+    assert "has version 99, but this release supports versions up to" in refusal(url)
 
 
 def test_tables_of_another_program_are_told_and_left_untouched(here: Server, tmp_path: Path):

@@ -146,7 +146,8 @@ def test_an_archive_of_a_later_release_is_told_and_left_untouched(tmp_path: Path
     db.close()
     before = path.read_bytes()
     with pytest.raises(
-        ArchiveError, match=r"has version 99, but this release supports versions up to \d+\. It was not changed"
+        ArchiveError,
+        match=r"has version 99, but this release supports versions up to \d+\. It was not changed",
     ):
         opening(path)
     assert path.read_bytes() == before

@@ -122,5 +122,5 @@ def test_a_file_that_lost_rows_is_not_filled_with_zeros(
     run, _ = dataset
     finish(run, tmp_path / "out")
     (tmp_path / "out" / "data.jsonl").unlink()
-    with pytest.raises(UserError, match=r"data\.jsonl is shorter than manifest\.jsonl says"):
+    with pytest.raises(UserError, match=r"data\.jsonl is shorter than recorded in manifest\.jsonl"):
         finish(run, tmp_path / "out")

@@ -1,8 +1,8 @@
 """Divides the input into chunks: a few rows that one worker processes.
 
-    files ──► | chunk 0 | chunk 1 | chunk 2 | …        each names places in files, and no content
+    files ──► | chunk 0 | chunk 1 | chunk 2 | …        each has positions in files, no content
 
-Where a chunk ends depends on the input alone, so every run has the same chunks, however many workers there are.
+Chunk boundaries depend only on the input, so every run has the same chunks, whatever the number of workers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,8 +13,8 @@ from plimsoll.bulk.inputs import InputFile, InputKind
 from plimsoll.bulk.parquet import row_groups
 from plimsoll.errors import TranscriptError
 
-ROWS = 16  # of a chunk; a worker reports after each, and the progress bar moves
-BYTES = 1_000_000  # of a chunk, unless one row is larger
+ROWS = 16  # per chunk; a worker reports after each chunk, which moves the progress bar
+BYTES = 1_000_000  # per chunk, unless one row is larger
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class ChunkPart:
     kind: InputKind
     start: int = 0
     end: int = 0
-    first_row: int = 1  # its number in the file, from 1
-    group: int = 0  # of a Parquet file
+    first_row: int = 1  # number of its first row in the file, from 1
+    group: int = 0  # row group of a Parquet file
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _parts(files: Iterable[InputFile], rows: int, size: int) -> Iterator[tuple[C
         elif file.kind == "parquet":
             try:
                 yield from _parquet_parts(file.path, rows, size)
-            except TranscriptError:  # the worker meets it again, and sets the file aside
+            except TranscriptError:  # the worker sees the same error and rejects the file
                 yield ChunkPart(file.path, file.kind, 0, 1), 1, file.size
         else:
             yield ChunkPart(file.path, file.kind), 1, file.size

@@ -4,7 +4,7 @@
       ──► Transcript(messages, wrapper={"instance_id": "a7", "messages": None, "resolved": true})
 
 The row itself may have one of the formats of `plimsoll.transcripts` (ATIF, a request). Otherwise one of its columns
-holds the conversation, as values or as JSON text: messages, ShareGPT turns, OpenHands events, ATIF steps, or lines of
+has the conversation, as values or as JSON text: messages, ShareGPT turns, OpenHands events, ATIF steps, or lines of
 an agent's log. The other columns are kept. Every failure is a `TranscriptError`.
 """
 
@@ -17,7 +17,7 @@ from plimsoll.errors import TranscriptError
 from plimsoll.transcripts import Transcript, read_stream
 from plimsoll.transcripts.formats.registry import format_of
 
-# The first of these that a row has holds its conversation.
+# The first of these columns that a row has contains its conversation.
 COLUMNS = (
     "messages",
     "trajectory",
@@ -30,9 +30,9 @@ COLUMNS = (
     "steps",
 )
 _IDS = ("id", "instance_id", "session_id", "trajectory_id", "conversation_id", "traj_id", "sessionId", "uuid")
-# Of formats that have an object around the conversation: what becomes part of the messages.
+# For formats with an object around the conversation: what becomes part of the messages.
 _CONSUMED = frozenset({"steps", "conversations", "system"})
-_ROLES = {"ai": "assistant", "human": "user"}  # as SWE-agent's published trajectories name them
+_ROLES = {"ai": "assistant", "human": "user"}  # the names in SWE-agent's published trajectories
 
 
 def holds_conversation(value: object) -> bool | None:
@@ -79,7 +79,7 @@ def _of_column(inner: Any, where: str, system: Any) -> Transcript:
 
 
 def _around(value: Mapping[str, Any], column: str) -> dict[str, Any]:
-    """The other columns, with `messages` where the conversation stood."""
+    """The other columns, with `messages` at the position of the conversation."""
     consumed = {"system"} if column == "conversations" else set()
     kept: dict[str, Any] = {}
     for key, one in value.items():
@@ -91,7 +91,7 @@ def _around(value: Mapping[str, Any], column: str) -> dict[str, Any]:
 
 
 def _column(value: Mapping[str, Any]) -> str | None:
-    """The column with the conversation; None where the row as a whole has a format."""
+    """The column with the conversation; None if the row as a whole has a known format."""
     if isinstance(value.get("steps"), list) and "schema_version" in value:
         return None  # ATIF
     if isinstance(value.get("messages"), list) and ("info" in value or "projectHash" in value):
@@ -110,7 +110,7 @@ def _of_text(text: str, where: str) -> list[Transcript]:
 
 
 def _of_list(value: Any, where: str, system: Any = None) -> list[Transcript]:
-    """A list in a column: turns, steps, events or messages, as its first element shows."""
+    """A list in a column: turns, steps, events or messages, depending on its first element."""
     first = value[0] if isinstance(value, list) and value else None
     if not isinstance(first, dict):
         return _of_record(value, where)
@@ -127,27 +127,27 @@ def _of_list(value: Any, where: str, system: Any = None) -> list[Transcript]:
 def _of_record(value: Any, where: str) -> list[Transcript]:
     format = format_of(value)
     if format is None:
-        raise TranscriptError(f"{where} holds no conversation: {_found(value)}.")
+        raise TranscriptError(f"{where} contains no conversation: {_found(value)}.")
     return list(format.read([(1, value)], where))
 
 
 def _found(value: Any) -> str:
     if isinstance(value, dict):
         keys = ", ".join(repr(str(key)[:40]) for key in list(value)[:8])
-        return f"its columns are {keys or 'none'}, and none of {', '.join(COLUMNS)} holds one"
+        return f"its columns are {keys or 'none'}, and none of {', '.join(COLUMNS)} contains one"
     return "it is not an object or a list of messages"
 
 
 def _only(found: list[Transcript], where: str) -> Transcript:
     if len(found) != 1:
         raise TranscriptError(
-            f"{where} holds {len(found)} conversations in one row; put each into its own row."
+            f"{where} has {len(found)} conversations in one row; put each into its own row."
         )
     return found[0]
 
 
 def _with_columns(found: Transcript, value: Mapping[str, Any]) -> Transcript:
-    """The conversation with the columns of a row whose format has no place for them."""
+    """The conversation with the row's other columns, if its format does not keep them."""
     if found.wrapper:
         return found
     kept = {key: one for key, one in value.items() if key not in _CONSUMED and key != "messages"}

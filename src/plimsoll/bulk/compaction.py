@@ -2,7 +2,7 @@
 
     BatchJob(plan, transcript) ──► ContextCompressor ──► BatchOutcome
 
-An outcome is plain data, so that it can travel between processes.
+An outcome is plain data, so that it can be sent between processes.
 """
 
 import re
@@ -27,7 +27,7 @@ FITS = "everything fits the first exchange and the protected tail"
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """How every conversation of this run is compacted."""
+    """How to compact every conversation of this run."""
 
     model: str
     window: int
@@ -39,14 +39,14 @@ class BatchPlan:
     prompt: CustomPrompt = NOTHING_ADDED
     focus: str | None = None
     summarizer: SummaryWriter | None = None
-    at_once: int = 1  # summaries that the summarizer writes side by side
+    at_once: int = 1  # summaries that the summarizer writes at the same time
     media: MediaLimits | None = None  # of the model
-    only_if_due: bool = False  # leave conversations below the threshold as they are
-    # Where nobody named a model, a conversation gets the plan of the model that it names, from these settings.
+    only_if_due: bool = False  # leave conversations below the threshold unchanged
+    # If no model is set, a conversation gets the plan of the model that it names, from these settings.
     settings: Settings | None = None
 
     def for_transcript(self, transcript: Transcript) -> "BatchPlan":
-        """The plan of the model that this conversation was held with, where nobody named another."""
+        """The plan for the model that the conversation names, unless another is set."""
         if self.settings is None or not transcript.model:
             return self
         own = self.settings.for_model(transcript.model)
@@ -86,9 +86,9 @@ class BatchJob:
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """What became of one conversation."""
+    """The result for one conversation."""
 
-    transcript: Transcript  # with the messages as they are now
+    transcript: Transcript  # with the resulting messages
     outcome: str
     reason: str
     messages_before: int
@@ -107,7 +107,7 @@ class BatchOutcome:
     due_at: int  # tokens where compaction is due
     lines: tuple[SummaryLine, ...] = ()  # of the summary, each with the messages that it comes from
     model_failures: tuple[str, ...] = ()
-    focus_found: bool = True  # whether any word of the focus topic occurs
+    focus_found: bool = True  # a word of the focus topic occurs in the conversation
 
     @property
     def whole_summary(self) -> str:
@@ -116,17 +116,17 @@ class BatchOutcome:
 
     @property
     def valid(self) -> bool:
-        """Whether the provider takes the result."""
+        """Whether the provider accepts the result."""
         return not self.violations
 
     @property
     def messages(self) -> list[Message]:
-        """The conversation as it is now."""
+        """The resulting conversation."""
         return self.transcript.messages
 
 
 def compact_one(job: BatchJob) -> BatchOutcome:
-    """One conversation compacted; an error of the engine says in which."""
+    """Compact one conversation; an engine's error gets a note that names it."""
     transcript = job.transcript
     plan, original = job.plan.for_transcript(transcript), transcript.messages
     engine = plan.engine(transcript)
@@ -149,7 +149,7 @@ def compact_one(job: BatchJob) -> BatchOutcome:
         reason=reason,
         messages_before=len(original),
         messages_after=len(result),
-        # What came in is counted as it came in; the engine counts from the repaired list on.
+        # The input is counted unchanged; the engine counts from the repaired list on.
         tokens_before=report.tokens_before
         if is_whole(original)
         else estimate_messages_tokens_rough(original),
@@ -173,7 +173,7 @@ def compact_one(job: BatchJob) -> BatchOutcome:
 def _compacted(
     engine: ContextCompressor, plan: BatchPlan, original: list[Message]
 ) -> tuple[list[Message], CompactionReport]:
-    """The compacted list; below the threshold, where that is asked for, the same list made whole."""
+    """The compacted list; with `only_if_due` and below the threshold, the repaired list."""
     if plan.only_if_due and not engine.should_compress_preflight(original):
         tokens, count = estimate_messages_tokens_rough(original), len(original)
         result = original if is_whole(original) else repair(original)
@@ -181,7 +181,7 @@ def _compacted(
         after = tokens if result is original else estimate_messages_tokens_rough(result)
         return result, CompactionReport("unchanged", why, count, len(result), tokens, after)
     result = engine.compress(original, focus_topic=plan.focus)
-    assert engine.last_report is not None  # every call leaves one
+    assert engine.last_report is not None  # every call sets one
     return result, engine.last_report
 
 
@@ -219,7 +219,7 @@ def facts_of(outcome: BatchOutcome) -> dict[str, Any]:
 
 
 def _repairs(before: Sequence[Message], after: Sequence[Message]) -> str:
-    """What was removed, added and changed to make a conversation whole, in words."""
+    """What was removed, added and changed to repair a conversation, as text."""
     stubs = sum(m.get("content") == STUB_RESULT for m in after) - sum(
         m.get("content") == STUB_RESULT for m in before
     )
@@ -241,7 +241,7 @@ def _repairs(before: Sequence[Message], after: Sequence[Message]) -> str:
 
 
 def _speaks_of(messages: Sequence[Message], topic: str) -> bool:
-    """Whether any word of the topic occurs, small words like `the` left aside where there are others."""
+    """Whether any word of the topic occurs; stop words like `the` are ignored if there are others."""
     words = set(re.findall(r"\w+", topic.casefold()))
     words = {word for word in words if len(word) > LONGEST_SMALL_WORD or not word.isascii()} or words
     texts = (f"{text_of(message)} {message.get('tool_calls', '')}".casefold() for message in messages)

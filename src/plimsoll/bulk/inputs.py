@@ -1,4 +1,4 @@
-"""Finds the files of a run and what a row is in each of them.
+"""Finds the input files of a run and the kind of each.
 
     data.jsonl             a conversation on each line         lines
     data.parquet           a conversation in each row          parquet
@@ -6,7 +6,7 @@
     session.jsonl          the log of an agent                 session
     …/events/event-*.json  the folder of an OpenHands run      session
 
-A folder is searched with everything below it. The files have the same order every time, by their paths.
+A folder is searched recursively. Files are sorted by path, so the order is always the same.
 """
 
 import os
@@ -23,7 +23,7 @@ from plimsoll.transcripts.lines import LineReader, parse
 InputKind = Literal["lines", "parquet", "document", "session"]
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
 _LINES = (".jsonl", ".ndjson")
-# Lines that are read to find out what a file holds: the first ones may be broken.
+# Lines to read to recognise a file: the first ones may be broken.
 _PROBED = 50
 _EVENTS = "events/event-*.json"
 
@@ -39,7 +39,7 @@ class InputFile:
 
 
 def find_inputs(paths: Sequence[str], output: Path | None = None) -> list[InputFile]:
-    """Every file below these paths once; those of an earlier run's output are not input."""
+    """Every file below these paths once, without the output of an earlier run."""
     found: dict[Path, str] = {}
     for path in paths:
         if not Path(path).exists():
@@ -92,12 +92,12 @@ def _kind(path: str) -> InputKind:
         found = next(_recognised(islice(_values(LineReader(handle, path)), _PROBED)), None)
     if found is not None and suffix in _LINES:
         return found
-    # One value over several lines, or one line that is the whole file; a log may have any name.
+    # One value over several lines, or one line that is the whole file. A log may have any name.
     return found if found == "session" else "lines" if suffix in _LINES else "document"
 
 
 def _values(reader: LineReader) -> Iterator[object]:
-    """The lines that are JSON."""
+    """The lines that are valid JSON."""
     while True:
         try:
             text = reader.next_line()

@@ -1,8 +1,8 @@
-"""Measures what compactions keep of recorded conversations, one after the other or on all cores.
+"""Measures what compactions keep of recorded conversations, in this process or on all cores.
 
     rows ──► cut after user turns ──► compact the history ──► is what the agent needed next still there?
 
-Of a conversation only the measurements return from a worker.
+A worker returns only the measurements.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ from plimsoll.quality.handoff import section, taken_up
 from plimsoll.transcripts import Transcript
 
 MOST_CUTS = 4
-# Fewer conversations are measured faster in this process than workers start.
+# Fewer conversations are measured faster in this process than workers can start.
 FEWEST_FOR_WORKERS = 8
 
 
@@ -41,22 +41,22 @@ class MeasurementPlan:
     window: int
     threshold: float
     knobs: SizeSettings
-    sizes_only: bool = False  # compact, and measure nothing but the size
+    sizes_only: bool = False  # measure only the size of the result
 
     @property
     def due(self) -> int:
-        """The size from which on a conversation is cut."""
+        """The size from which a conversation is cut."""
         return int(self.window * self.threshold)
 
 
 @dataclass(frozen=True, slots=True)
 class PairedResult:
-    """One cut, compacted, and the newest messages of the same size."""
+    """One compacted cut, and the newest messages of the same size."""
 
     at: int
     compacted: Measurement
     recency: Measurement
-    is_taken_up: bool  # whether the agent did next what the summary's first next step says
+    is_taken_up: bool  # the agent did next what the summary's first next step says
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def measured_files(files: Sequence[InputFile], plan: MeasurementPlan) -> Iterato
 
 
 def measured(transcript: Transcript, plan: MeasurementPlan) -> MeasuredConversation:
-    """One conversation; without cuts where it is too short."""
+    """Measure one conversation; it has no cuts if it is too short."""
     cuts = list(spread(turns_of(transcript.messages, plan.due), MOST_CUTS))
     histories = [transcript.messages[:at] for at in cuts]
     return MeasuredConversation(

@@ -2,13 +2,13 @@
 
     OUT/data.jsonl       the conversations, or their training examples
         report.jsonl     one line for each row that is in data.jsonl
-        rejects.jsonl    one line for each row that was set aside, with the reason
+        rejects.jsonl    one line for each rejected row, with the reason
         statistics.md    written at the end
-        manifest.jsonl   what was asked for, then one line for each chunk that is in the files above
+        manifest.jsonl   the run's settings, then one line for each chunk in the files above
         work/            pieces: chunks that are not in the files yet, and what was spent; removed at the end
 
-Chunks are appended in order. A chunk counts when its line in the manifest is on disk; that line has the sizes of the
-files at that moment. To continue, the files are cut to the sizes of the last line, so every row appears once.
+Chunks are appended in order. A chunk counts once its line in the manifest is on disk; that line has the sizes of the
+files at that moment. To continue, the files are truncated to the sizes in the last line, so every row appears once.
 """
 
 import fcntl
@@ -35,10 +35,10 @@ class OutputFolder:
     """Open while a run writes to it; one run at a time."""
 
     def __init__(self, path: Path, asked: Mapping[str, Any], restart: bool = False) -> None:
-        """`asked` says what the run does; a folder of a run that did something else is refused."""
+        """`asked` describes the run; a folder with the output of a different run is rejected."""
         self.path = path
         self.chunks = self.rows = self.rejected = self.size = 0  # in the files
-        self.spent = 0.0  # USD, for a summary model; whoever spends it says so
+        self.spent = 0.0  # USD for the summary model, set by the caller
         self.is_finished = False
         self._open = ExitStack()
         try:
@@ -62,7 +62,7 @@ class OutputFolder:
 
     @property
     def work(self) -> Path:
-        """Where workers leave their pieces."""
+        """The folder for the workers' pieces."""
         return self.path / WORK
 
     def open_spend_log(self) -> SpendLog:
@@ -73,7 +73,7 @@ class OutputFolder:
         return log
 
     def commit(self, piece: Path, size: int) -> None:
-        """Append the next chunk to the files; afterwards it is never processed again."""
+        """Append the next chunk to the files; it is never processed again."""
         with _explained(self.path):
             for result in read_piece(piece):
                 self._files[DATA].write(result.data)
@@ -96,7 +96,7 @@ class OutputFolder:
             piece.unlink()
 
     def finish(self) -> None:
-        """Every chunk is in the files."""
+        """Finish the run after the last chunk."""
         with _explained(self.path):
             shutil.rmtree(self.work)
             self._note(finished=True)
@@ -126,7 +126,7 @@ class OutputFolder:
         for name, end in zip(_FILES, ends, strict=True):
             if os.fstat(self._files[name].fileno()).st_size < end:
                 raise UserError(
-                    f"{self.path / name} is shorter than {MANIFEST} says: something was removed from it. "
+                    f"{self.path / name} is shorter than recorded in {MANIFEST}: content was removed. "
                     "Pass another --output, or --restart to process every row again."
                 )
             self._files[name].seek(end)
@@ -135,7 +135,7 @@ class OutputFolder:
             self._prepare_work(restart)
 
     def _refuse_strangers(self) -> None:
-        """A folder with other things in it is not ours to write to; without a manifest, nothing in it is ours."""
+        """Reject a folder with other files; without a manifest, no file in it is ours."""
         names = {one.name for one in self.path.iterdir()}
         if names and MANIFEST not in names:
             raise UserError(f"{self.path} contains {min(names)!r}. Pass a new or empty folder to --output.")
@@ -145,7 +145,7 @@ class OutputFolder:
         changed = sorted(key for key in {*before, *asked} if before.get(key) != asked.get(key))
         if changed:
             raise UserError(
-                f"{self.path} holds a run with other settings: {', '.join(changed)} changed. Pass another --output, "
+                f"{self.path} has a run with other settings: {', '.join(changed)} changed. Pass another --output, "
                 "the same settings to continue it, or --restart to replace it."
             )
         committed = [line for line in lines if "chunk" in line]
@@ -170,7 +170,7 @@ class OutputFolder:
         return self._open.enter_context(os.fdopen(descriptor, "r+b"))
 
     def _noted(self) -> Iterator[dict[str, Any]]:
-        """The whole lines of the manifest; the handle stands behind them, and a torn one is cut off."""
+        """The complete lines of the manifest; leaves the handle after them and removes an incomplete line."""
         self._manifest.seek(0)
         end = 0
         for line in iter(self._manifest.readline, b""):
@@ -196,7 +196,7 @@ def _sync(handle: IO[bytes]) -> None:
 
 
 def _sync_folder(path: Path) -> None:
-    """Put the names of new files on disk."""
+    """Flush the names of new files to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

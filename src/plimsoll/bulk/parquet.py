@@ -1,6 +1,6 @@
 """Reads rows of Parquet files with pyarrow, as plain JSON values.
 
-Table columns hold a null for every key that some other row has. Such nulls are left out, except for `content`, where
+Parquet tables have a null for every key that some other row has. Such nulls are dropped, except for `content`, where
 providers expect one. Dates, decimals and bytes become text.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 from plimsoll.errors import TranscriptError, UserError
 from plimsoll.installation import install_command
 
-_BATCH = 16  # rows that are decoded at a time
+_BATCH = 16  # rows decoded at a time
 
 
 def row_groups(path: str) -> Iterator[tuple[int, int]]:
@@ -46,7 +46,7 @@ def _batches(file: Any, path: str, group: int) -> Iterator[Any]:
 
 
 def _opened(path: str) -> Any:
-    """The file, opened with pyarrow, which has no types."""
+    """Open the file with pyarrow, which has no types."""
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:

@@ -1,11 +1,11 @@
-"""The results of a chunk on disk, row by row, so that a killed run continues at the next row.
+"""The results of a chunk on disk, row by row, so that a killed run continues with the next row.
 
     {"row": 0, "data": 812, "report": 240, "reject": 0, "crc": …}   ← then so many bytes of each
     {"row": 1, …}
     {"end": 2}                                                      ← the chunk is complete and on disk
 
-One process at a time writes a piece: a worker whose parent was killed may still be at its last row. What was only
-half written when the power went fails its checksum and is written again.
+Only one process at a time writes a piece: a worker whose parent was killed may still process its last row. A row that
+was only partly written at a power failure fails its checksum and is written again.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ from plimsoll.bulk.process_row import RowResult
 
 
 class PieceWriter:
-    """Appends to a piece; what an earlier process finished stays."""
+    """Appends to a piece; rows of an earlier process stay."""
 
     def __init__(self, path: Path) -> None:
         self._handle = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
@@ -43,7 +43,7 @@ class PieceWriter:
         self._handle.close()
 
     def append(self, result: RowResult) -> None:
-        """Add a row; after this call, killing the process does not lose it."""
+        """Append a row. After this call, killing the process does not lose it."""
         body = result.data + result.report + result.reject
         sizes = {"data": len(result.data), "report": len(result.report), "reject": len(result.reject)}
         self._handle.write(_line({"row": self.rows, **sizes, "crc": zlib.crc32(body)}) + body)
@@ -51,7 +51,7 @@ class PieceWriter:
         self.rows += 1
 
     def complete(self) -> None:
-        """Nothing follows; after this call, a loss of power does not lose the piece."""
+        """Mark the piece as complete. After this call, a power failure does not lose it."""
         self._handle.write(_line({"end": self.rows}))
         self._handle.flush()
         os.fsync(self._handle.fileno())
@@ -67,12 +67,12 @@ def read_piece(path: Path) -> Iterator[RowResult]:
 
 
 def rows_finished(path: Path) -> int:
-    """How many rows a piece has; none where there is no piece."""
+    """How many rows a piece has; 0 if there is no piece."""
     return sum(1 for _ in read_piece(path)) if path.exists() else 0
 
 
 def _frames(handle: IO[bytes]) -> Iterator[RowResult | None]:
-    """The rows as far as they are whole; None for the end. The handle stands behind what was yielded."""
+    """The complete rows, then None for the end. Leaves the handle after what was yielded."""
     rows = 0
     while True:
         header = _header(handle.readline())

@@ -1,11 +1,11 @@
 """Runs one function over many jobs in worker processes and returns the results in order.
 
     jobs ──► worker, worker, … ──► results, in the order of the jobs
-               └─ it died ──► `retried` says which job to run instead, or the run ends with an error
+               └─ it died ──► `retried` returns the job to run instead, or the run fails
 
-Only a few jobs are read ahead, so memory stays the same however many there are. A worker runs one job at a time and
-its parent knows which one, so a process that dies (out of memory, say) is blamed on the right job. When the caller
-stops, on Ctrl-C too, the workers are killed at once: jobs that write must survive that.
+Only a few jobs are read ahead, so memory use does not depend on their number. A worker runs one job at a time, so a
+process that dies (for example, out of memory) identifies its job. When the caller stops, also on Ctrl-C, the workers
+are killed at once: jobs that write must survive that.
 """
 
 import multiprocessing
@@ -24,7 +24,7 @@ from plimsoll.errors import UserError
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
-# Jobs that may be under way or wait for an earlier one, for each worker. One slow job must not stop the others.
+# Jobs per worker that may run or wait for an earlier one. One slow job must not stop the others.
 AHEAD = 4
 _READY = "ready"
 
@@ -42,7 +42,7 @@ def in_order(
     workers: int,
     retried: Callable[[Job], Job] | None = None,
 ) -> Iterator[Result]:
-    """The result of every job, in their order. With one worker, everything runs in this process."""
+    """The result of every job, in order. With one worker, everything runs in this process."""
     if workers < 2:
         yield from map(function, jobs)
         return
@@ -55,7 +55,7 @@ def in_order(
 
 @dataclass(slots=True, eq=False)
 class _PoolWorker(Generic[Job]):
-    """A process, the pipe to it, and what it is doing."""
+    """A process, its pipe, and its current job."""
 
     process: SpawnProcess
     pipe: "Connection[Any, Any]"
@@ -72,9 +72,9 @@ class _Pool(Generic[Job, Result]):
     def results(self, jobs: Iterable[Job], workers: int) -> Iterator[Result]:
         numbered = enumerate(jobs)
         next_result, is_exhausted = 0, False
-        given = -1  # the last job that a worker got
+        given = -1  # the last job given to a worker
         while True:
-            # First, because every result that leaves lets another job in, and somebody must be busy to be waited for.
+            # First, because every yielded result admits another job, and a worker must be busy before we wait.
             while next_result in self._results:
                 yield self._results.pop(next_result)
                 next_result += 1
@@ -93,7 +93,7 @@ class _Pool(Generic[Job, Result]):
             self._listen()
 
     def kill(self) -> None:
-        """End every worker now."""
+        """Kill every worker."""
         for worker in self._workers:
             worker.process.kill()
         for worker in self._workers:
@@ -117,11 +117,11 @@ class _Pool(Generic[Job, Result]):
 
     def _give(self, worker: _PoolWorker[Job], job: tuple[int, Job]) -> None:
         worker.doing = job
-        with suppress(OSError):  # it has died, which `_listen` finds out
+        with suppress(OSError):  # it has died; `_listen` notices
             worker.pipe.send(job[1])
 
     def _listen(self) -> None:
-        """Wait until at least one worker has something to say, and take it."""
+        """Wait for at least one worker's message, and process it."""
         busy = {worker.pipe: worker for worker in self._workers}
         for pipe in wait(list(busy)):
             worker = busy[pipe]  # type: ignore[index]  # a pipe, because only pipes are waited for
@@ -162,8 +162,8 @@ class _Pool(Generic[Job, Result]):
 
 
 def _serve(pipe: "Connection[Any, Any]", function: Callable[[Any], Any]) -> None:
-    """The life of a worker: one job after the other until the parent closes the pipe or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides
+    """The worker's main loop: run jobs until the parent closes the pipe or ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; only the parent handles it
     pipe.send(_READY)
     while True:
         try:
@@ -179,15 +179,15 @@ def _serve(pipe: "Connection[Any, Any]", function: Callable[[Any], Any]) -> None
 
 
 def _portable(error: Exception) -> Exception:
-    """The error as its parent can receive it."""
+    """The error in a form that can be sent to the parent."""
     try:
         pickle.loads(pickle.dumps(error))
-    except Exception:  # an exception may refuse in any way
+    except Exception:  # pickling an exception may fail in any way
         return RuntimeError(f"a worker failed:\n{traceback.format_exc()}")
     return error
 
 
 def parent_is_gone() -> bool:
-    """Whether this is a worker whose parent was killed. Its unfinished job is somebody else's by then."""
+    """Whether this is a worker whose parent was killed; another run then owns its unfinished job."""
     parent = multiprocessing.parent_process()
     return parent is not None and not parent.is_alive()

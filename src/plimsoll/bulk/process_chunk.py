@@ -1,7 +1,7 @@
-"""Processes one chunk and leaves its results as a piece in the output folder.
+"""Processes one chunk and writes its results as a piece to the output folder.
 
-The same function runs in this process, in worker processes, in threads and on Ray. It can be called again at any
-time: rows that are finished are not processed again.
+The same function runs in this process, in worker processes, in threads and on Ray. It is idempotent: finished rows
+are not processed again.
 """
 
 import threading
@@ -14,7 +14,7 @@ from plimsoll.bulk.pool import parent_is_gone
 from plimsoll.bulk.process_row import BulkPlan, process_row, rejected
 from plimsoll.bulk.rows import rows_in
 
-DEADLY = 2  # how often a worker may die at a row before the row is set aside
+DEADLY = 2  # worker deaths at a row after which the row is rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +33,20 @@ class ChunkJob:
 
     @staticmethod
     def piece_in(folder: Path, number: int) -> Path:
-        """The file with the results of the chunk of this number."""
+        """The file with the results of the chunk with this number."""
         return folder / f"{number:08d}.piece"
 
     def after_death(self) -> "ChunkJob":
-        """The job for the worker that takes over from one that died."""
+        """The job for the worker that replaces a dead one."""
         return replace(self, deaths=(*self.deaths, rows_finished(self.piece)))
 
 
 class Stopped(Exception):
-    """The run was stopped; what is under way is not finished."""
+    """The run was stopped before the chunk was finished."""
 
 
 def process_chunk(job: ChunkJob, stop: threading.Event | None = None) -> int:
-    """Process what is left of a chunk; its number. Raises `Stopped` between rows when nobody waits any more."""
+    """Process the rest of a chunk. Returns its number; raises `Stopped` between rows if the run has been stopped."""
     with PieceWriter(job.piece) as piece:
         if piece.is_complete:
             return job.chunk.number
@@ -65,7 +65,7 @@ def process_chunk(job: ChunkJob, stop: threading.Event | None = None) -> int:
                 )
             )
             if stop is not None and stop.is_set():
-                raise Stopped  # a model that was closed has not written this summary
+                raise Stopped  # the closed model has not written this summary
             piece.append(result)
         piece.complete()
     return job.chunk.number

@@ -4,8 +4,8 @@
                               ├─ report    one line for report.jsonl
                               └─ reject    or one line for rejects.jsonl, with the reason
 
-Nothing that goes wrong with one row reaches the others. A result depends on the row and the plan alone: there is no
-time, path or process in it.
+An error in one row does not affect the others. A result depends only on the row and the plan: it contains no time,
+path or process.
 """
 
 import traceback
@@ -23,7 +23,7 @@ from plimsoll.quality import Reading, fabrications, joined, kept, shares, stated
 from plimsoll.transcripts import Transcript
 from plimsoll.transcripts.writer import json_line
 
-# A rejected line up to this size is kept whole, so that it can be repaired; of a longer one, the place is enough.
+# A rejected line up to this size is kept whole, so that it can be repaired; for a longer one, its position suffices.
 MOST_RAW = 1_000_000
 NOTHING_GENERATED = "there is no assistant message to train on"
 
@@ -33,7 +33,7 @@ class BulkPlan:
     """What happens to every row."""
 
     compaction: BatchPlan
-    split: bool = False  # at compactions, into training examples
+    split: bool = False  # split at compactions into training examples
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ class RowResult:
 
 
 def process_row(row: DatasetRow, plan: BulkPlan) -> RowResult:
-    """What becomes of a row."""
+    """Process a row."""
     try:
         transcript = row.read()
         process = _split if plan.split else _compacted
         lines, report = process(transcript, plan.compaction)
     except PlimsollError as error:
         return rejected(row, str(error))
-    except Exception as error:  # a bug, or values that nobody expected: one row must not end a run of days
+    except Exception as error:  # a bug or unexpected values: one row must not end a run of days
         place = traceback.extract_tb(error.__traceback__)[-1]
         said = f"internal error, please report it: {type(error).__name__}: {error}"
         return rejected(row, f"{said} ({place.name}, line {place.lineno})")
@@ -62,7 +62,7 @@ def process_row(row: DatasetRow, plan: BulkPlan) -> RowResult:
 
 
 def rejected(row: DatasetRow, reason: str) -> RowResult:
-    """A row that is set aside."""
+    """The result for a rejected row."""
     facts: dict[str, Any] = {"source": row.source, "row": row.number, "reason": reason}
     if row.raw is not None and len(row.raw) <= MOST_RAW:
         facts["raw"] = row.raw.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
@@ -70,7 +70,7 @@ def rejected(row: DatasetRow, reason: str) -> RowResult:
 
 
 def _compacted(transcript: Transcript, plan: BatchPlan) -> tuple[list[Any], dict[str, Any]]:
-    """The row with its conversation compacted where that is due."""
+    """The row with its conversation compacted, if due."""
     done = compact_one(BatchJob(plan, transcript))
     is_compacted = done.outcome == "compacted"
     report = {
@@ -130,13 +130,13 @@ def _split(transcript: Transcript, plan: BatchPlan) -> tuple[list[Any], dict[str
 
 
 def _source(split: SplitConversation) -> str | None:
-    """Who wrote the summaries; a model only where it wrote all of them."""
+    """What wrote the summaries; a model only if it wrote all of them."""
     sources = {one.summary_source for one in split.reports}
     return None if not sources else "model" if sources == {"model"} else "deterministic"
 
 
 def _survival(before: Sequence[Message], after: Sequence[Message]) -> dict[str, Any]:
-    """What of the conversation is still there: shares of stated facts, and identifiers that it never had."""
+    """What survived of the conversation: shares of stated facts, and invented identifiers."""
     facts = stated_facts(before)
     found = shares(zip(facts, kept(facts, Reading(joined(after))), strict=True))
     return {
@@ -147,14 +147,14 @@ def _survival(before: Sequence[Message], after: Sequence[Message]) -> dict[str, 
 
 
 def _document(transcript: Transcript) -> Any:
-    """One line of data.jsonl: the row as it was, with its conversation compacted."""
+    """One line of data.jsonl: the original row with its conversation compacted."""
     if not transcript.wrapper:
         transcript = replace(transcript, shape="object", wrapper=_wrapper(transcript))
     return transcript.dialect.document(transcript.messages, transcript.wrapper, True)
 
 
 def _wrapper(transcript: Transcript) -> dict[str, Any]:
-    """What stands around the messages; a session has its id and its file."""
+    """The fields around the messages; a session has its id and its file."""
     if transcript.wrapper:
         return {key: value for key, value in transcript.wrapper.items() if key != "system"}
     named = {"id": transcript.id} if transcript.id else {}

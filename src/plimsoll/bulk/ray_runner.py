@@ -1,7 +1,7 @@
-"""Processes chunks on Ray Data: the chunks are the rows of a dataset, each processed where Ray has a free core.
+"""Processes chunks on Ray Data: the chunks are the rows of a dataset, processed wherever Ray has a free core.
 
-The driver sends places in files and gets numbers back; rows never pass through it. The input and the output folder
-must be on storage that every node has at the same path.
+The driver sends positions in files and gets numbers back; rows never pass through it. The input and the output folder
+must be on storage that every node mounts at the same path.
 """
 
 import os
@@ -18,10 +18,10 @@ LOCAL = "local"  # start Ray on this machine
 
 
 def on_ray(jobs: Iterator[ChunkJob], address: str, workers: int | None = None) -> Iterator[int]:
-    """The numbers of the chunks as they are finished; `workers` limits how many run at once."""
+    """The numbers of finished chunks; `workers` limits how many run at the same time."""
     ray = _connected(address, workers)
     try:
-        every = list(jobs)  # places only; Ray Data plans the whole dataset
+        every = list(jobs)  # positions only; Ray Data plans the whole dataset
         if not every:
             return
         ray.data.DataContext.get_current().enable_progress_bars = False
@@ -35,7 +35,7 @@ def on_ray(jobs: Iterator[ChunkJob], address: str, workers: int | None = None) -
 
 
 def row_of(job: ChunkJob) -> dict[str, Any]:
-    """A job for a worker in any folder, and where its relative paths begin; reports name files as given."""
+    """A job for a worker in any directory, and the base of its relative paths; reports keep paths as given."""
     is_relative = not all(
         Path(path).is_absolute() for path in (job.folder, *(one.path for one in job.chunk.parts))
     )
@@ -43,7 +43,7 @@ def row_of(job: ChunkJob) -> dict[str, Any]:
 
 
 def process_row_of_ray(row: dict[str, Any]) -> dict[str, int]:
-    """Process the job of a row; a worker of Ray is a process that has one job at a time."""
+    """Process the job of a row. A Ray worker is a process with one job at a time."""
     if row["start"]:
         os.chdir(row["start"])
     return {"number": process_chunk(row["job"])}

@@ -1,4 +1,4 @@
-"""Reads the rows of a chunk. A row is parsed only when it is processed, so skipping finished ones is cheap."""
+"""Reads the rows of a chunk. A row is parsed only when it is processed, so skipping finished rows is cheap."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from plimsoll.errors import TranscriptError
 from plimsoll.transcripts import Transcript, read_transcripts
 from plimsoll.transcripts.lines import LineReader, parse
 
-_MARK = b"\xef\xbb\xbf"  # with which some programs begin a UTF-8 file
+_MARK = b"\xef\xbb\xbf"  # UTF-8 byte order mark, which some programs write
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetRow:
-    """One row and where it stands."""
+    """One row and its position."""
 
     source: str
     number: int
     read: Callable[[], Transcript]  # raises `TranscriptError`
-    raw: bytes | None = None  # of a line, so that a rejected one can be kept
+    raw: bytes | None = None  # bytes of a line, so that a rejected one can be kept
 
 
 def rows_in(chunk: Chunk) -> Iterator[DatasetRow]:
-    """Every row of a chunk, in the order of the input. A file that cannot be read to its end has a row that fails."""
+    """Every row of a chunk, in order. A file that cannot be read to its end gets a row that fails."""
     for part in chunk.parts:
         number = part.first_row
         try:
@@ -71,7 +71,7 @@ def _table(part: ChunkPart) -> Iterator[DatasetRow]:
 
 
 def _document(part: ChunkPart) -> Iterator[DatasetRow]:
-    """One conversation, or each of a list of several."""
+    """One conversation, or each of a list."""
     try:
         value = _whole(part.path)
     except TranscriptError as error:
@@ -94,7 +94,7 @@ def _whole(path: str) -> Any:
 
 
 def _is_dataset(value: Any) -> bool:
-    """Whether a list has conversations in it, and is not one itself."""
+    """Whether a list contains conversations and is not one itself."""
     if not isinstance(value, list) or not value or not isinstance(value[0], dict):
         return False
     return "role" not in value[0] and holds_conversation(value[0]) is True
@@ -107,7 +107,7 @@ def _session(part: ChunkPart) -> Iterator[DatasetRow]:
 def _of_session(path: str) -> Transcript:
     found = read_transcripts(path)
     if len(found) != 1:
-        raise TranscriptError(f"{path} holds {len(found)} conversations; write one on each line.")
+        raise TranscriptError(f"{path} has {len(found)} conversations; write one on each line.")
     return replace(found[0], wrapper={}, shape="list")
 
 

@@ -2,7 +2,7 @@
 
     chunks ──► processes · threads · Ray ──► pieces ──► data.jsonl, report.jsonl, rejects.jsonl ──► statistics.md
 
-Stopping at any moment loses at most the row that each worker is at. The files are the same bytes for any number of
+Stopping at any moment loses at most the current row of each worker. The output is byte-identical for any number of
 workers.
 """
 
@@ -38,7 +38,7 @@ class BulkRun:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What the output depends on, for the manifest: a run continues only with the same."""
+        """Everything that the output depends on, for the manifest: a run continues only if it is the same."""
         files = hashlib.sha256()
         for one in self.files:
             files.update(repr((one.path, one.kind, one.size, one.changed)).encode("utf-8", "surrogateescape"))
@@ -64,19 +64,19 @@ class BulkRun:
 
 
 def _noted(value: Any) -> Any:
-    """A value for the manifest: what JSON has as it is, of anything else a checksum."""
+    """A value for the manifest: JSON values unchanged, anything else as a checksum."""
     if value is None or isinstance(value, str | int | float):
         return value
     return f"sha256 {hashlib.sha256(repr(value).encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
 
 
 def in_processes(jobs: Iterator[ChunkJob], workers: int) -> Iterator[int]:
-    """On the cores of this machine. A row at which workers die twice is set aside."""
+    """Run on the cores of this machine. A row at which workers die twice is rejected."""
     yield from in_order(process_chunk, jobs, workers, retried=ChunkJob.after_death)
 
 
 def in_threads(jobs: Iterator[ChunkJob], at_once: int) -> Iterator[int]:
-    """In threads of this process, which share one summary model and its limits."""
+    """Run in threads of this process, which share one summary model and its limits."""
     stop = Event()
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="bulk")
     waiting: list[Future[int]] = []
@@ -89,14 +89,14 @@ def in_threads(jobs: Iterator[ChunkJob], at_once: int) -> Iterator[int]:
             yield waiting.pop(0).result()
     finally:
         stop.set()
-        # What is under way ends when its summary model is closed, which is the caller's to do.
+        # Work in progress ends when the caller closes its summary model.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def run_bulk(
     run: BulkRun, output: OutputFolder, runner: Runner, on_commit: Callable[[], None] = lambda: None
 ) -> None:
-    """Process what is left and write the statistics; `on_commit` is called before every chunk is committed."""
+    """Process the rest and write the statistics; `on_commit` is called before every chunk is committed."""
     if output.is_finished:
         return
     sizes: dict[int, int] = {}

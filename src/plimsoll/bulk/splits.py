@@ -1,12 +1,12 @@
-"""Splits a recorded conversation at its compactions into examples for training.
+"""Splits a recorded conversation at its compactions into training examples.
 
     recorded     s u a t a t a t a t a
     example 1    s u A t A t A              A: generated here, everything else is the prompt
-    example 2    s u {summary} t A t A      begins with the compacted view; what example 1 generated is prompt
+    example 2    s u {summary} t A t A      starts with the compacted view; messages generated in example 1 are prompt
 
 The conversation is replayed: before each assistant message, a prompt that has reached the threshold is compacted, and
-the compacted view starts a new example. Within an example messages are only appended, so each prompt extends the one
-before. Every assistant message is generated in exactly one example.
+the compacted view starts a new example. Within an example messages are only appended, so each prompt extends the
+previous one. Every assistant message is generated in exactly one example.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_ro
 
 @dataclass(frozen=True, slots=True)
 class TrainingExample:
-    """Messages, and for each whether the model generated it in this example."""
+    """Messages, each with whether the model generated it in this example."""
 
     messages: tuple[Message, ...]
     generated: tuple[bool, ...]
@@ -32,7 +32,7 @@ class SplitConversation:
     examples: tuple[TrainingExample, ...]
     reports: tuple[CompactionReport, ...]
     last_cut: int = 0  # messages before the last compaction
-    last_view: tuple[Message, ...] = ()  # that it left
+    last_view: tuple[Message, ...] = ()  # the view that it left
 
 
 def split_at_compactions(
@@ -41,7 +41,7 @@ def split_at_compactions(
     overhead_tokens: int = 0,
     focus: str | None = None,
 ) -> SplitConversation:
-    """Replay the conversation; `overhead_tokens` is what its tool schemas add to every prompt."""
+    """Replay the conversation; `overhead_tokens` are the tokens of its tool schemas in every prompt."""
     messages = list(recorded) if is_whole(recorded) else repair(recorded)
     examples: list[TrainingExample] = []
     reports: list[CompactionReport] = []
@@ -54,7 +54,7 @@ def split_at_compactions(
         if is_generated and engine.should_compress(tokens):
             shorter = engine.compress(view, tokens, focus, overhead_tokens)
             report = engine.last_report
-            assert report is not None  # every call leaves one
+            assert report is not None  # every call sets one
             if report.outcome == "compacted":
                 if any(generated):
                     examples.append(TrainingExample(tuple(view), tuple(generated)))

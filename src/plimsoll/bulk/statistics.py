@@ -1,6 +1,6 @@
-"""The page of statistics at the end of a run, from its report and its rejects.
+"""The statistics page at the end of a run, from its report and its rejects.
 
-Both files are read once, line by line. Only numbers are kept, eight bytes for each value of a row.
+Both files are read once, line by line. Only numbers are kept, eight bytes per value and row.
 """
 
 import json
@@ -30,7 +30,7 @@ def statistics_page(report: Path, rejects: Path) -> str:
 
 
 class _Counts:
-    """What the rows of the report add up to."""
+    """The sums over the rows of the report."""
 
     def __init__(self) -> None:
         self.rows = self.invalid = self.invented = self.examples = self.compactions = 0
@@ -72,7 +72,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _kind_of(reject: dict[str, Any]) -> str:
-    """The reason without the place and the numbers, so that equal ones are counted together."""
+    """The reason without position and numbers, so that equal ones are counted together."""
     reason = str(reject["reason"]).replace(str(reject["source"]), "")
     for prefix in (f": line {reject['row']}", f": row {reject['row']}"):
         reason = reason.replace(prefix, "")

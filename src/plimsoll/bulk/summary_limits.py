@@ -1,10 +1,10 @@
 """Limits what a summary model may cost in a run.
 
-    summarize ──► would the most that it can cost exceed the limit? ──yes──► SummaryFailed: code writes the summary
-                        └─no─► reserve that much ──► ask ──► replace the reservation by what it did cost
+    summarize ──► would its maximum cost exceed the limit? ──yes──► SummaryFailed: the summary is extracted
+                        └─no─► reserve that much ──► ask ──► replace the reservation with the actual cost
 
-Several threads ask at once, so money is reserved before it is spent: the limit holds, also at the end. With a log,
-it also holds over all continuations of a run that was killed.
+Several threads ask at the same time, so money is reserved before it is spent and the limit always holds. With a log,
+it also holds over all continuations of a killed run.
 """
 
 import threading
@@ -48,7 +48,7 @@ class LimitedSummaries:
 
     @contextmanager
     def reserved(self, prompt: str, max_tokens: int) -> Iterator[None]:
-        """Set the most aside that this request can cost; raises `SummaryFailed` if there is not enough left."""
+        """Reserve the maximum cost of this request; raises `SummaryFailed` if not enough is left."""
         tokens = estimate_tokens(prompt)
         most = max((most_money(card, tokens, max_tokens) for card in self._cards), default=0.0)
         with self._lock:
@@ -73,14 +73,14 @@ class LimitedSummaries:
 
 
 class LimitedSummary:
-    """One summary, in as many requests as it takes."""
+    """One summary, in one or more requests."""
 
     def __init__(self, limits: LimitedSummaries, inner: Summarizer) -> None:
         self._limits, self._inner = limits, inner
 
     @property
     def context_length(self) -> int:
-        """The window of the model that is asked."""
+        """The window of the current model."""
         return self._inner.context_length
 
     def summarize(self, prompt: str, max_tokens: int) -> str:

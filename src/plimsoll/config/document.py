@@ -3,8 +3,8 @@
     text ──compose──► nodes with marks ──► lines, duplicate keys
          ──load─────► plain values (YAML 1.2: `yes` is text, `true` is true)
 
-A missing or empty file is an empty document. Anything else that is not a mapping
-in UTF-8 is a problem with its place, never an exception.
+A missing or empty file is an empty document. Anything else that is not a UTF-8 mapping is a problem with its
+location, never an exception.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ class Document:
     problems: tuple[ConfigProblem, ...] = ()
 
     def line_of(self, path: KeyPath) -> int | None:
-        """The line of a key, or of the nearest key above it that has one (aliases and merges have none)."""
+        """The line of a key, or of its nearest parent that has one (aliases and merges have none)."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
@@ -62,7 +62,7 @@ def parse_document(path: Path, text: str) -> Document:
     try:
         root = YAML(typ="safe", pure=True).compose(text)
         reader = YAML(typ="safe", pure=True)
-        reader.allow_duplicate_keys = True  # found below, all of them and with both lines
+        reader.allow_duplicate_keys = True  # reported below, all of them and with both lines
         data = reader.load(text)
     except MarkedYAMLError as error:
         return _broken(path, text, f"{path}{_place(error)}", _sentence(error))
@@ -95,7 +95,7 @@ def parse_document(path: Path, text: str) -> Document:
 
 
 def _entries(node: Node, path: KeyPath, seen: set[int]) -> Iterator[tuple[KeyPath, int]]:
-    # An alias is the same node again; without `seen`, a recursive one would never end.
+    # An alias is the same node again; without `seen`, a recursive one would loop forever.
     if not isinstance(node, MappingNode) or id(node) in seen:
         return
     seen.add(id(node))
@@ -125,7 +125,7 @@ def _sentence(error: MarkedYAMLError) -> str:
     elif problem.endswith("but got '{'"):
         advice = 'Quote text that contains braces, such as "${NAME}".'
     elif problem.startswith("found undefined alias"):
-        # The name is left out: a password that begins with * would be one.
+        # The name is omitted, because it could be a password that begins with *.
         problem, advice = "found an alias that is not defined", "Put text that begins with * in quotes."
     context = f"{error.context}, " if error.context and error.context != problem else ""
     return f"not valid YAML: {context}{problem}. {advice}"

@@ -1,15 +1,13 @@
-"""Change one key of `config.yaml` and not one other byte.
+"""Changes one key of `config.yaml` and not a single other byte.
 
     compression:
       threshold: 0.50   # half       ──set_value(..., 0.4)──►    threshold: 0.4   # half
 
-The new text is spliced in at the place that the parser reports, then the whole
-file is parsed again: unless exactly this key changed, nothing is written. The
-write is atomic, so a crash leaves the old file or the new one, never a part.
+The new text is spliced in at the position that the parser reports, then the whole file is parsed again: unless
+exactly this key changed, nothing is written. The write is atomic, so a crash leaves the old file or the new one.
 
-ruamel's round-trip mode is not used for this: it would put a new key below the
-comment of the next section, and rewrite `~`, line ends, escapes and indentation
-of keys that nobody asked to change.
+ruamel's round-trip mode is not used: it would put a new key below the comment of the next section, and rewrite `~`,
+line ends, escapes and indentation of other keys.
 """
 
 import os
@@ -37,10 +35,10 @@ _NULL = "tag:yaml.org,2002:null"
 
 
 def set_value(path: Path, key: str, value: Any) -> tuple[str, ...]:
-    """Set one key in the file, creating it where it is missing; returns what to tell the person.
+    """Set one key in the file, adding it if it is missing. Returns notices for the user.
 
-    The value is checked first, together with the rest of the file. Mistakes that
-    were there before do not hinder: a person corrects them one at a time.
+    The value is validated together with the rest of the file. Existing errors are allowed, so that users can correct
+    them one at a time.
     """
     asked = path_of(key)
     target = renamed(asked)
@@ -61,7 +59,7 @@ def set_value(path: Path, key: str, value: Any) -> tuple[str, ...]:
         line = before.line_of(target)
         where = path if line is None else f"{path}:{line}"
         wish = f"{'.'.join(target)} = {scalar_text(without_secrets(setting, value))}"
-        raise SettingError(f"{where}: this file cannot be edited automatically; set {wish} by hand.")
+        raise SettingError(f"{where}: this file cannot be edited automatically; set {wish} yourself.")
     _write(path, after.text)
     if target == asked:
         return ()
@@ -75,7 +73,7 @@ def _expected(data: Any, path: KeyPath, value: Any) -> dict[Any, Any]:
 
 
 def _spliced(document: Document, path: KeyPath, value: Any) -> str:
-    """The file's text with the key set; unchanged where there is no safe place for it."""
+    """The file's text with the key set; unchanged if there is no safe position for it."""
     text, root = document.text, document.root
     if not isinstance(root, MappingNode):
         return _with_lines(text, len(text), _block(path, value, 0, _DEFAULT_STEP))
@@ -83,7 +81,7 @@ def _spliced(document: Document, path: KeyPath, value: Any) -> str:
 
 
 def _set_in(text: str, mapping: MappingNode, path: KeyPath, value: Any, step: int) -> str:
-    """The text with a key below this mapping set: changed where it is, added where it is missing."""
+    """The text with a key below this mapping set: changed if it exists, added if it is missing."""
     entry = next(((key, node) for key, node in mapping.value if key.value == path[0]), None)
     if entry is None:
         if mapping.flow_style:
@@ -98,22 +96,22 @@ def _set_in(text: str, mapping: MappingNode, path: KeyPath, value: Any, step: in
         quote = node.style if isinstance(node, ScalarNode) else None
         return _replaced(text, key, node, scalar_text(value, quote))
     if not isinstance(node, ScalarNode) or not below or node.tag != _NULL:
-        return text  # a list or a word where a value or a section belongs: not ours to throw away
+        return text  # a list or a scalar instead of a value or a section: do not discard it
     if mapping.flow_style:
         return _replaced(text, key, node, "{" + _flow(below, value) + "}")
-    # A section with nothing below it yet.
+    # An empty section.
     lines = _block(below, value, key.start_mark.column + step, step)
     return _with_lines(_replaced(text, key, node, ""), key.end_mark.index, lines)
 
 
 def _is_replaceable(node: Node, value: Any) -> bool:
-    """Whether a value may take a node's place: a word for a word, `[a, b]` for `[c]`."""
+    """Whether a value may replace a node: a scalar for a scalar, `[a, b]` for `[c]`."""
     is_many = isinstance(value, list | dict)
     return isinstance(node, ScalarNode) or (is_many and isinstance(node, CollectionNode) and node.flow_style)
 
 
 def _step(root: MappingNode) -> int:
-    """How far this file indents."""
+    """The indentation of this file."""
     for _, value in root.value:
         if isinstance(value, MappingNode) and not value.flow_style:
             return int(value.start_mark.column - root.start_mark.column)
@@ -139,7 +137,7 @@ def _into_flow(text: str, mapping: MappingNode, entry: str) -> str:
 
 def _replaced(text: str, key: Node, node: Node, new: str) -> str:
     start, end = node.start_mark.index, node.end_mark.index
-    if isinstance(node, ScalarNode) and start == end:  # `key:` alone; the parser marks it at the next token
+    if isinstance(node, ScalarNode) and start == end:  # `key:` without a value has the next token's position
         start = end = text.find(":", key.end_mark.index) + 1
         new = f" {new}" if new else ""
     tail = "\n" if text[start:end].endswith("\n") else ""
@@ -147,7 +145,7 @@ def _replaced(text: str, key: Node, node: Node, new: str) -> str:
 
 
 def _end(text: str, node: Node) -> int:
-    """Where the last word of a node ends, comments behind it left out."""
+    """Where the last token of a node ends, without comments after it."""
     if isinstance(node, SequenceNode) and not node.flow_style:
         return _end(text, node.value[-1])
     if not isinstance(node, MappingNode) or node.flow_style:
@@ -158,7 +156,7 @@ def _end(text: str, node: Node) -> int:
 
 
 def _with_lines(text: str, after: int, lines: list[str]) -> str:
-    """The text with lines added behind the line in which position `after` lies."""
+    """The text with lines inserted after the line that contains position `after`."""
     newline = "\r\n" if "\r\n" in text else "\n"
     at_line_start = after == 0 or text[after - 1 : after] == "\n"
     found = text.find("\n", after)
@@ -168,9 +166,9 @@ def _with_lines(text: str, after: int, lines: list[str]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace the file in one step: a new file beside it, flushed to disk, then renamed."""
+    """Replace the file atomically: write a new file next to it, flush it to disk, then rename it."""
     try:
-        target = path.resolve()  # a link to a file kept elsewhere stays a link
+        target = path.resolve()  # a symbolic link stays a link
         target.parent.mkdir(parents=True, exist_ok=True)
         exists = target.exists()
         mark = _BOM if exists and target.read_bytes().startswith(_BOM) else b""
@@ -202,7 +200,7 @@ def _replace(target: Path, data: bytes, exists: bool) -> None:
 def _flush_directory(directory: Path) -> None:
     if os.name != "posix":
         return
-    # The file is in its place; a directory that may be written but not read cannot be flushed.
+    # The file is in place; a directory that is writable but not readable cannot be flushed.
     with suppress(PermissionError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:

@@ -67,7 +67,7 @@ def from_flags(flags: Mapping[str, Any]) -> Found:
 
 
 def misspelled_variables(environ: Mapping[str, str]) -> Iterator[str]:
-    """Notices for variables that miss the double underscore and so are no settings."""
+    """Notices for variables with a single underscore, which are not settings."""
     variables = [setting.variable for setting in all_keys() if setting.variable]
     meant = {variable.replace("__", "_"): variable for variable in variables}
     for name in sorted(environ):
@@ -76,7 +76,7 @@ def misspelled_variables(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def unknown_key(path: KeyPath) -> str:
-    """The sentence for a key that is not a setting: why, or which one was meant."""
+    """The error for a key that is not a setting: why, or which one was probably meant."""
     key = ".".join(path)
     if path[-1] == "protect_first_n":
         return (
@@ -86,7 +86,7 @@ def unknown_key(path: KeyPath) -> str:
     whole = _whole(path)
     if whole is not None:
         return f"{key} is not a setting by itself: {'.'.join(whole)} is one setting. Set it as a whole."
-    private = [s.path[-1] for s in all_keys() if s.is_private and _beside(path, s)]
+    private = [s.path[-1] for s in all_keys() if s.is_private and _is_sibling(path, s)]
     if is_secret_name(path[-1]) and private:
         return (
             f"{key} is not a setting (its value is not shown). "
@@ -109,8 +109,8 @@ def unknown_key(path: KeyPath) -> str:
 
 
 def nearest(path: KeyPath) -> str | None:
-    """What was probably meant: a sibling, a section written like this one, or the same name elsewhere."""
-    siblings = {s.path[-1]: ".".join((*path[:-1], s.path[-1])) for s in all_keys() if _beside(path, s)}
+    """What was probably meant: a sibling, a section with a similar name, or the same name elsewhere."""
+    siblings = {s.path[-1]: ".".join((*path[:-1], s.path[-1])) for s in all_keys() if _is_sibling(path, s)}
     anywhere = {s.path[-1]: s.key for s in reversed(all_keys())}
     groups = {group[0]: group[0] for group in sections()} if len(path) == 1 else {}
     for choices, cutoff in ((siblings, 0.6), (groups, 0.6), (anywhere, 0.7)):
@@ -132,13 +132,13 @@ def _from_mapping(document: Document, mapping: Mapping[Any, Any], above: KeyPath
             yield ConfigProblem(str(source), path, f"{'.'.join(path)} is empty; {_incomplete(path)}.")
         elif isinstance(value, Mapping):
             yield from _from_mapping(document, value, path)
-        elif value is not None:  # `compression:` with every key below commented out is an empty section
+        elif value is not None:  # `compression:` with all its keys commented out is an empty section
             sentence = f"{'.'.join(path)} is {display_value(value)}, but it is a section; its keys are "
             yield ConfigProblem(str(source), path, f"{sentence}{_keys_below(path)}.")
 
 
 def _incomplete(path: KeyPath) -> str:
-    """Why a section cannot be empty, or nothing."""
+    """Why a section cannot be empty; empty if it can."""
     section = next((found for group, found in sections().items() if fits(path, group)), None)
     try:
         if section is not None:
@@ -149,7 +149,7 @@ def _incomplete(path: KeyPath) -> str:
 
 
 def _whole(path: KeyPath) -> KeyPath | None:
-    """The path of the list or map that a path leads into."""
+    """The path of the list or map that a path points into."""
     tops = (path[:length] for length in range(1, len(path)))
     return next((top for top in tops if (found := setting_at(top)) is not None and found.is_many), None)
 
@@ -161,7 +161,7 @@ def _keys_below(path: KeyPath) -> str:
     return ", ".join(".".join(rest) for rest in below)
 
 
-def _beside(path: KeyPath, setting: Setting) -> bool:
+def _is_sibling(path: KeyPath, setting: Setting) -> bool:
     return fits(path[:-1], setting.path[:-1])
 
 

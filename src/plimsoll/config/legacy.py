@@ -3,7 +3,7 @@
     compression.summary_model  ──►  auxiliary.compression.model
     model.cache_ttl            ──►  prompt_caching.cache_ttl
 
-Where both spellings are set, the new one wins, whichever source it comes from.
+If both spellings are set, the new one wins, whichever source it comes from.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _NEW_NAME: dict[KeyPath, KeyPath] = {
 
 
 def renamed(path: KeyPath) -> KeyPath:
-    """Today's path of a key."""
+    """The current path of a key."""
     return _NEW_NAME.get(path, path)
 
 

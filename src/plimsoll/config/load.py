@@ -46,7 +46,7 @@ class LoadedSettings:
         return self.given[key][0].source if key in self.given else DEFAULT
 
     def overridden(self, key: str) -> tuple[GivenValue, ...]:
-        """What lower sources gave for the key, highest first."""
+        """The key's values from lower sources, highest first."""
         find_setting(key)
         return self.given.get(key, ())[1:]
 
@@ -100,9 +100,9 @@ def check_settings(
     known_engines: Collection[str] = BUILT_IN_ENGINES,
     plugin_problems: Callable[[Settings], Sequence[str]] | None = None,
 ) -> ConfigReport:
-    """Everything there is to say about the configuration, the name of the engine included.
+    """Check the whole configuration, including the engine's name.
 
-    `plugin_problems` tries the engine and the plugins that the settings name, and outranks `known_engines`.
+    `plugin_problems` loads the engine and the plugins that the settings name, and replaces `known_engines`.
     """
     variables = os.environ if environ is None else environ
     path = (home or plimsoll_home(variables)) / FILE_NAME
@@ -122,7 +122,7 @@ def check_settings(
 
 
 def _with_plugins(report: ConfigReport, loaded: LoadedSettings, sentences: Sequence[str]) -> ConfigReport:
-    """The report with what plugins have to say, each sentence at the key that it is about."""
+    """The report with the plugins' problems, each at the key that it is about."""
     problems = []
     for sentence in sentences:
         key = "plugins.enabled" if sentence.startswith("plugins.enabled") else "context.engine"
@@ -131,7 +131,7 @@ def _with_plugins(report: ConfigReport, loaded: LoadedSettings, sentences: Seque
 
 
 def find_setting(key: str) -> Setting:
-    """The setting of a dotted key; raises a `SettingError` with a suggestion if there is none."""
+    """The setting for a dotted key; raises a `SettingError` with a suggestion if there is none."""
     setting = setting_at(path_of(key))
     if setting is None:
         raise SettingError(unknown_key(path_of(key)))
@@ -139,7 +139,7 @@ def find_setting(key: str) -> Setting:
 
 
 def examine(document: Document, environ: Mapping[str, str], flags: Mapping[str, Any]) -> ConfigReport:
-    """Check all sources against the schema, and one key against another. Reads nothing."""
+    """Validate all sources against the schema, and keys against each other. Reads nothing."""
     found = [*from_file(document), *from_environment(environ), *from_flags(flags)]
     sound: list[GivenValue] = []
     problems: list[ConfigProblem] = []
@@ -164,7 +164,7 @@ def examine(document: Document, environ: Mapping[str, str], flags: Mapping[str, 
 
 
 def _with_flags_first(settings: Settings, by_key: Mapping[str, tuple[GivenValue, ...]]) -> Settings:
-    """The settings without values for some models that a flag outranks."""
+    """The settings without per-model values that a flag overrides."""
     flagged = {
         field: None
         for field, path in GENERAL.items()
@@ -177,7 +177,7 @@ def _with_flags_first(settings: Settings, by_key: Mapping[str, tuple[GivenValue,
 
 
 def _complaint(one: GivenValue) -> ConfigProblem | None:
-    """What is wrong with a single value."""
+    """The problem with a single value, or None."""
     setting = setting_at(one.path)
     assert setting is not None  # the layers yield only known keys
     try:
@@ -186,7 +186,7 @@ def _complaint(one: GivenValue) -> ConfigProblem | None:
         mine = [e for e in error.errors(include_url=False) if e["loc"][: len(one.path)] == one.path]
     else:
         return None
-    if not mine:  # it disagrees with the default of another key, which another source may set
+    if not mine:  # it conflicts with the default of another key, which another source may set
         return None
     reason = mine[0]["msg"] if mine[0]["type"] == "endpoint" else f"it must be {setting.allowed}"
     key, value = _innermost(one, mine[0]["loc"])
@@ -195,7 +195,7 @@ def _complaint(one: GivenValue) -> ConfigProblem | None:
 
 
 def _innermost(one: GivenValue, place: Sequence[int | str]) -> tuple[str, Any]:
-    """The key and value to name: of a list or map, the entry that is wrong."""
+    """The key and value to name; for a list or map, those of the invalid entry."""
     found: Any = one.value
     names = []
     for name in place[len(one.path) :]:
@@ -222,7 +222,7 @@ def _advice(setting: Setting, value: Any) -> str:
 def _compose(
     by_key: Mapping[str, tuple[GivenValue, ...]], problems: Sequence[ConfigProblem]
 ) -> tuple[Settings | None, list[ConfigProblem]]:
-    """The settings, or how keys that are sound by themselves disagree with each other."""
+    """The settings, or the conflicts between keys that are valid by themselves."""
     winners = {given[0].path: given[0] for given in by_key.values()}
     try:
         return Settings.model_validate(_tree(winners.values())), []
@@ -263,5 +263,5 @@ def _tree(given: Iterable[GivenValue]) -> dict[str, Any]:
 
 
 def current_key(key: str) -> str:
-    """Today's spelling of a dotted key."""
+    """The current spelling of a dotted key."""
     return ".".join(renamed(path_of(key)))

@@ -5,8 +5,8 @@
       gpt-5: {window: 200000}          gpt-5 has both
 
 Each value comes from the most specific pattern that states it: a name without wildcards before any pattern, then the
-pattern with the most characters that are not wildcards, then the one that is written first. A flag on the command
-line outranks them all.
+pattern with the most non-wildcard characters, then the one that is written first. A flag on the command line
+overrides them all.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ _WILDCARDS = frozenset("*?[]")
 
 
 def overrides_for(models: Mapping[str, ModelOverrides], name: str) -> dict[str, Any]:
-    """The values that hold for a model, by field."""
+    """The values that apply to a model, by field."""
     chosen: dict[str, Any] = {}
     for pattern in sorted(matching(models, name), key=_rank):
         stated = models[pattern].model_dump(exclude_none=True)

@@ -23,7 +23,7 @@ _LONGEST_SHOWN = 60
 
 
 def read_yaml_scalar(text: str) -> Any:
-    """Text as a YAML 1.2 scalar; text that is no scalar stays text."""
+    """Text as a YAML 1.2 scalar; other text stays text."""
     value = _read_yaml(text)
     return value if value is None or isinstance(value, str | bool | int | float) else text
 
@@ -36,7 +36,7 @@ def _read_yaml(text: str) -> Any:
 
 
 def read_text(setting: Setting, text: str) -> Any:
-    """What a variable or a command argument gives for this setting."""
+    """The value that a variable or a command argument has for this setting."""
     if setting.is_many:
         return _read_yaml(text)
     if not setting.is_text:
@@ -55,7 +55,7 @@ def scalar_text(value: Any, quote: str | None = None) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, float):
         text = repr(value)
-        return text if "." in text else text.replace("e", ".0e")  # YAML 1.2 wants the point
+        return text if "." in text else text.replace("e", ".0e")  # YAML 1.2 requires the point
     return _text_scalar(value, quote) if isinstance(value, str) else str(value)
 
 
@@ -65,12 +65,12 @@ def _text_scalar(value: str, quote: str | None) -> str:
     if quote is None and _PLAIN.fullmatch(value) and read_yaml_scalar(value) == value:
         return value
     quoted = json.dumps(value, ensure_ascii=False)
-    # JSON leaves some line separators as they are; YAML would fold them.
+    # JSON keeps some line separators unescaped; YAML would fold them.
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in quoted)
 
 
 def without_secrets(setting: Setting, value: Any) -> Any:
-    """A value that a person may see: of a private map the names, of anything else all but secrets."""
+    """A value for display: the names of a private map, anything else without secrets."""
     if setting.is_private:
         return dict.fromkeys(value, _HIDDEN) if isinstance(value, Mapping) else value and _HIDDEN
     if setting.is_many and isinstance(value, Sequence) and not isinstance(value, str):
@@ -79,7 +79,7 @@ def without_secrets(setting: Setting, value: Any) -> Any:
 
 
 def _arguments_without_secrets(arguments: Sequence[Any]) -> Iterator[Any]:
-    """Arguments of a program, without what looks like a secret or follows an option that names one."""
+    """A program's arguments without secrets and without values of options that name one."""
     named = False
     for one in arguments:
         if not isinstance(one, str):
@@ -94,13 +94,13 @@ def _arguments_without_secrets(arguments: Sequence[Any]) -> Iterator[Any]:
 
 
 def error_value(setting: Setting, value: Any) -> str:
-    """The value of this setting, or one in it, in a message."""
+    """The value of this setting, or one inside it, for a message."""
     is_hidden = setting.is_private and not isinstance(value, dict | list | None)
     return _HIDDEN if is_hidden else display_value(value)
 
 
 def display_value(value: Any) -> str:
-    """A value in a message: short, and never a secret."""
+    """A value for a message: short, and never a secret."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list | tuple | set):

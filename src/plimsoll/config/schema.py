@@ -72,7 +72,7 @@ class Settings(Section):
     )
 
     def for_model(self, name: str | None) -> "Settings":
-        """The settings that hold for a model: those of the most specific patterns, then the general ones."""
+        """The settings for a model: those of the most specific patterns, then the general ones."""
         found: Settings = self
         for field, value in overrides_for(self.models, name or "").items():
             found = replaced(found, GENERAL[field], value)

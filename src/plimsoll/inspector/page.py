@@ -1,10 +1,10 @@
-"""The page as bytes: an empty shell, one script, one style sheet; or all of it with its data in one file.
+"""Builds the page: an empty shell, one script and one style sheet, or everything with its data in one file.
 
     served       shell ─► app.js, app.css ─► data over HTTP, with a key in a header
-    standalone   everything inline, data as JSON: no request at all
+    standalone   everything inline, data as JSON: no requests
 
-The script is its parts joined in the order of `SCRIPTS`, each in a function of its own, so no build step is needed.
-A content security policy forbids everything else, in the file that is sent by mail too.
+The script is its parts joined in the order of `SCRIPTS`, each in its own function, so no build step is needed. A
+content security policy forbids everything else, in the standalone file too.
 """
 
 import base64
@@ -65,7 +65,7 @@ class Asset:
 
 @cache
 def script() -> Asset:
-    """All scripts as one, behind the facts about models that they compute with."""
+    """All scripts as one, after the model facts that they use."""
     facts = f"globalThis.Plimsoll = {{ models: {json.dumps(model_facts(), separators=(',', ':'))} }};"
     return _asset("\n".join([facts, *(_wrapped(name) for name in SCRIPTS)]), "text/javascript")
 
@@ -87,7 +87,7 @@ def shell() -> bytes:
 
 
 def standalone(data: Any) -> bytes:
-    """The page and its data in one file, which needs no server and asks for nothing."""
+    """The page and its data in one file, which needs no server and sends no requests."""
     code, style = script().content.decode(), stylesheet().content.decode()
     policy = _POLICY.replace(" frame-ancestors 'none';", "").format(
         scripts=f"script-src '{_digest(code)}'",
@@ -102,7 +102,7 @@ def standalone(data: Any) -> bytes:
 
 
 def model_facts() -> dict[str, dict[str, Any]]:
-    """Window, prices and cache rules of the models that have prices, for what-if on the page."""
+    """Window, prices and cache rules of models with prices, for the page's what-if."""
     facts = {}
     for card in sorted(shipped_cards(), key=lambda one: one.name):
         if not card.prices.input:
@@ -133,7 +133,7 @@ def _read(name: str) -> str:
 
 
 def _wrapped(name: str) -> str:
-    """A part with names of its own. The `</script` of a string would end an inline script."""
+    """A script in its own scope. A `</script` in a string would end an inline script."""
     code = _read(name).replace("</script", "<\\/script").replace("<!--", "<\\!--")
     return f"/* {name} */\n(function () {{\n{code}\n}}).call(globalThis);"
 

@@ -1,4 +1,4 @@
-"""Compaction inside other people's agent frameworks: one core, and a thin adapter for each host."""
+"""Compaction inside other agent frameworks: one core, and a thin adapter for each host."""
 
 from plimsoll.integrations.codec import ChatCodec, HostGroup, MessageCodec, WrittenMessage, one_by_one
 from plimsoll.integrations.history import HistoryCompactor

@@ -39,14 +39,14 @@ _EXCLUDED = "_excluded"  # the framework's own mark
 
 
 class AgentFrameworkCodec:
-    """Messages with contents. A tool message may hold several results."""
+    """Messages with contents. A tool message may have several results."""
 
     def decode(self, messages: Sequence[Any]) -> list[HostGroup]:
         """Unsigned reasoning and other contents stay on the host's message."""
         return [HostGroup(1, _canonical(one)) for one in messages]
 
     def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
-        """New messages, marked, so that they are not taken for the history."""
+        """New messages, marked so that they are not mistaken for the history."""
         marked = {_WRITTEN: True}
         return [
             HostMessage(one.message["role"], _contents(one), additional_properties=dict(marked))
@@ -77,7 +77,7 @@ class PlimsollStrategy:
         return FunctionTool(**described, func=answer, input_model=function["parameters"])
 
     async def __call__(self, messages: list[Any]) -> bool:
-        """Change the list of this run, so that what is included is the view."""
+        """Change the list of this run, so that the included messages are the view."""
         given = [one for one in messages if not one.additional_properties.get(_WRITTEN)]
         view = await self.history.view_async(self._codec, given, system=self._system, tools=self._tools)
         if not view.changed:
@@ -88,7 +88,7 @@ class PlimsollStrategy:
 
 
 def _marked(given: Sequence[Any], view: Sequence[Any]) -> list[Any]:
-    """The history with the new messages at their places; copies carry the marks, so stored messages get none."""
+    """The history with the new messages inserted; copies get the marks, so stored messages get none."""
     place = {id(one): n for n, one in enumerate(given)}
     result, at = [], 0
     for one in view:
@@ -119,7 +119,7 @@ def _canonical(message: Any) -> list[Message]:
 
 
 def _thought(content: Any) -> dict[str, Any] | None:
-    """Signed thinking; the framework keeps the signature, or what is encrypted, as protected data."""
+    """Signed thinking; the framework keeps the signature or the encrypted content as protected data."""
     if content.type != "text_reasoning" or not content.protected_data:
         return None
     data = str(content.protected_data)

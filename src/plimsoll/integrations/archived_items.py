@@ -1,7 +1,7 @@
-"""A named list of items of one conversation, stored in an archive as messages that can be searched.
+"""A named list of a conversation's items, stored in an archive as searchable messages.
 
-Nothing is lost: taking the last item back goes on in a fork of the session, and clearing begins a new one. What was
-stored before stays in the archive.
+Nothing is lost: removing the last item continues in a fork of the session, and clearing starts a new session. Earlier
+items stay in the archive.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ T = TypeVar("T")
 Item = dict[str, Any]
 _ITEM = "item"  # the key of a stored message
 _ENGINE = "items"  # marks the sessions that are lists of items: a chat may have the same title
-_PAGE = 100  # sessions that are looked at together
+_PAGE = 100  # sessions per read
 
 
 async def opened_archive(place: str) -> ArchiveStore:
@@ -29,7 +29,7 @@ async def opened_archive(place: str) -> ArchiveStore:
 
 
 class ArchivedItems:
-    """The items of the newest session of this name. Any event loop may use it.
+    """The items of the newest session with this name. Any event loop may use it.
 
     `as_message` and `as_items` convert between an item and the message that stores it.
     """
@@ -47,11 +47,11 @@ class ArchivedItems:
         self._as_message, self._as_items = as_message, as_items
         self._loop = LoopThread(self._close, "plimsoll-session", "the session was closed")
         self._store: ArchiveStore | None = None
-        self._session: str | None = None  # the id of the session, once it is known
-        self._lock: asyncio.Lock | None = None  # of the loop that stores
+        self._session: str | None = None  # the session's id, once known
+        self._lock: asyncio.Lock | None = None  # of the storing loop
 
     async def get(self, limit: int | None = None) -> list[Item]:
-        """All items, or the newest ones, the oldest first."""
+        """All items, or the newest ones, oldest first."""
         items = await self._run(self._read)
         return items if limit is None else items[max(0, len(items) - limit) :]
 
@@ -67,7 +67,7 @@ class ArchivedItems:
         await self._run(work)
 
     async def pop(self) -> Item | None:
-        """Take the last item back."""
+        """Remove and return the last item."""
 
         async def work(archive: Archive, session: Session) -> Item | None:
             items = await self._read(archive, session)
@@ -83,7 +83,7 @@ class ArchivedItems:
         return await self._run(work)
 
     async def clear(self) -> None:
-        """Begin again with no items."""
+        """Start again without items."""
 
         async def work(archive: Archive, session: Session) -> None:
             if session.messages:
@@ -100,7 +100,7 @@ class ArchivedItems:
         return [item for one in stored for item in self._restored(one.message)]
 
     def _stored(self, item: Item) -> Message:
-        """The message of an item; with the item itself where the message does not give back its very bytes."""
+        """The message for an item; includes the item itself if the message does not restore its exact bytes."""
         message = self._as_message(item)
         is_same = json.dumps(self._as_items(message)) == json.dumps([item])
         return message if is_same else {**message, _ITEM: item}
@@ -119,7 +119,7 @@ class ArchivedItems:
             return await work(archive, await self._newest(archive))
 
     async def _newest(self, archive: Archive) -> Session:
-        """The newest list of items of this name; a new one where there is none."""
+        """The newest list of items with this name; a new one if there is none."""
         if self._session is not None:
             return await archive.session(self._session)
         offset, found = 0, list[Session]()

@@ -1,4 +1,4 @@
-"""Messages in the form of Amazon Bedrock's Converse API: content blocks, tool results in user messages."""
+"""Messages in the format of Amazon Bedrock's Converse API: content blocks, tool results in user messages."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ from plimsoll.messages import Message, Part, arguments_of, call_name, parts_of, 
 
 
 class BedrockCodec:
-    """Messages in Bedrock's form. Tool results are blocks of user messages."""
+    """Messages in Bedrock's format. Tool results are blocks of user messages."""
 
     def decode(self, messages: Sequence[Any]) -> list[HostGroup]:
         """A user message may be several tool results and a request."""
@@ -43,9 +43,9 @@ class BedrockCodec:
 
 
 def alternating(messages: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-    """The messages of a view, where what a compaction wrote shares one message with a neighbour of its role.
+    """The messages of a view; new messages are merged with a neighbour of the same role.
 
-    Bedrock wants roles to alternate, and a summary may follow a tool result, which is the user's here.
+    Bedrock requires alternating roles, and a summary may follow a tool result, which has the user role here.
     """
     own = {id(one) for one in given}
     joined: list[Any] = []
@@ -72,7 +72,7 @@ def _canonical(role: str, blocks: Sequence[Any]) -> Iterator[Message]:
 
 
 def _thought(block: Any) -> dict[str, Any] | None:
-    """The signed thinking of a block; reasoning that nobody signed stays on the host's message."""
+    """The signed thinking of a block; unsigned reasoning stays on the host's message."""
     reasoning = block.get("reasoningContent") or {}
     if data := reasoning.get("redactedContent"):
         return redacted_thought(base64.b64encode(data).decode() if isinstance(data, bytes) else str(data))
@@ -102,7 +102,7 @@ def _kind(block: Any) -> str:
 
 
 def _blocks(written: WrittenMessage[Any]) -> list[Any]:
-    """The blocks of one message; those that a compaction left as they were are the host's own."""
+    """The blocks of one message; unchanged ones are the host's own."""
     message = written.message
     before = [block for one in written.originals for block in one["content"]]
     if message.get("role") == "tool":

@@ -18,12 +18,12 @@ def text_part(text: str) -> Part:
 
 
 def image_part(url: str) -> Part:
-    """An image by its address; a `data:` URL holds its bytes."""
+    """An image by its URL; a `data:` URL contains its bytes."""
     return {"type": "image_url", "image_url": {"url": url}}
 
 
 def thought(text: str, signature: str) -> dict[str, Any]:
-    """Signed thinking. A model may bind it to everything before it, so a compaction must be able to leave it out."""
+    """Signed thinking. It may depend on everything before it, so a compaction must be able to remove it."""
     return {"type": "thinking", "thinking": text, "signature": signature}
 
 
@@ -38,7 +38,7 @@ def message_of(
     calls: Sequence[Mapping[str, Any]] = (),
     thinking: Sequence[Mapping[str, Any]] = (),
 ) -> Message:
-    """What somebody said, and the calls and the signed thinking that go with it."""
+    """A message with its calls and signed thinking."""
     message: Message = {"role": role, "content": content_from(parts)}
     if thinking:
         message["thinking_blocks"] = list(thinking)
@@ -46,12 +46,12 @@ def message_of(
 
 
 def still_thought(message: Message, block: Mapping[str, Any] | None) -> bool:
-    """Whether a message still has this thinking; None is no signed thinking, which always stays."""
+    """Whether a message still has this thinking; None (not signed) always stays."""
     return block is None or block in (message.get("thinking_blocks") or ())
 
 
 def call_of(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
-    """A tool call; arguments that the host keeps as text stay byte for byte."""
+    """A tool call; arguments that the host stores as text stay byte for byte."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 
@@ -63,15 +63,15 @@ def result_of(call_id: str, parts: Sequence[Part], *, name: str = "", failed: bo
 
 
 def function_tool(name: str, description: str, parameters: Any) -> dict[str, Any]:
-    """A tool in OpenAI function form."""
+    """A tool in OpenAI's function format."""
     function = {"name": name, "description": description, "parameters": parameters or {"type": "object"}}
     return {"type": "function", "function": function}
 
 
 def with_blocks(before: Sequence[B], kind_of: Callable[[B], str], new: Mapping[str, Sequence[B]]) -> list[B]:
-    """The blocks of a host's message with those of some kinds written anew, each in the place of an old one.
+    """The blocks of a host's message with those of some kinds replaced, each at the position of an old one.
 
-    Blocks of other kinds stay. What has no place follows the last block of its kind, or stands before the calls.
+    Blocks of other kinds stay. Additional blocks follow the last one of their kind, or come before the calls.
     """
     left = {kind: list(blocks) for kind, blocks in new.items()}
     last = {kind_of(block): place for place, block in enumerate(before)}

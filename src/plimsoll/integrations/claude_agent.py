@@ -5,8 +5,8 @@
     claude process ── lines of the transcript ──► append ──► archive      searchable, one session for each transcript
                    ◄── the same lines ─────────── load ◄────┘
 
-The agent's loop runs inside the `claude` process, which compacts by itself: no hook of the SDK can change or replace
-that. To let Plimsoll compact, send the SDK's requests through the gateway.
+The agent's loop runs inside the `claude` process, which compacts by itself: no hook of the SDK can change that. To
+let Plimsoll compact, send the SDK's requests through the gateway.
 """
 
 import asyncio
@@ -22,18 +22,18 @@ from plimsoll.providers.auxiliary.bridge import LoopThread
 
 T = TypeVar("T")
 _ENGINE = "claude-agent-sdk"  # marks the sessions of this store in the archive
-_LINE = "transcript_line"  # the field of a stored message that holds the line as it came
-_PAGE = 200  # sessions or messages that are read at once
+_LINE = "transcript_line"  # the field of a stored message with the original line
+_PAGE = 200  # sessions or messages per read
 
 
 class PlimsollSessionStore:
-    """Keeps the transcripts of the SDK's sessions. Any event loop may use it."""
+    """Stores the transcripts of the SDK's sessions. Any event loop may use it."""
 
     def __init__(self, archive: str, *, owner: Owner = OPERATOR) -> None:
         """`archive` is a file, or the URL of an archive."""
         self._url, self._owner = archive, owner
         self._store: ArchiveStore | None = None
-        self._ids: dict[str, str] = {}  # sessions of the archive by their titles
+        self._ids: dict[str, str] = {}  # archive sessions by title
         self._writing = asyncio.Lock()
         self._loop = LoopThread(self._close, "plimsoll-session-store", "the session store was closed")
 
@@ -42,11 +42,11 @@ class PlimsollSessionStore:
         self._loop.close()
 
     async def append(self, key: Mapping[str, str], entries: Sequence[dict[str, Any]]) -> None:
-        """Mirror lines of a transcript. A line with a `uuid` is stored once, however often it comes."""
+        """Mirror lines of a transcript. A line with a `uuid` is stored once, however often it arrives."""
         await self._on_loop(self._append(key, entries))
 
     async def load(self, key: Mapping[str, str]) -> list[dict[str, Any]] | None:
-        """Every line, as it came; None for a transcript that is not stored."""
+        """Every line, unchanged; None if the transcript is not stored."""
         return await self._on_loop(self._load(key))
 
     async def list_sessions(self, project_key: str) -> list[dict[str, Any]]:
@@ -110,7 +110,7 @@ class PlimsollSessionStore:
         return self._ids.get(title)
 
     async def _below(self, prefix: str) -> list[tuple[str, Session]]:
-        """The store's sessions whose titles begin so, with what follows."""
+        """The store's sessions whose titles start with a prefix, each with the rest of its title."""
         archive, found, offset = await self._archive(), list[tuple[str, Session]](), 0
         while page := await archive.sessions(limit=_PAGE, offset=offset):
             ours = (one for one in page if one.engine == _ENGINE and one.title.startswith(prefix))
@@ -124,7 +124,7 @@ def _title(key: Mapping[str, str]) -> str:
 
 
 def _messages(entry: dict[str, Any]) -> list[Message]:
-    """A line as messages that the archive can search; the first of them holds the line itself."""
+    """A line as searchable messages; the first one has the line itself."""
     said = entry.get("message")
     messages: list[Message] = []
     if isinstance(said, dict) and said.get("role") in ("user", "assistant"):

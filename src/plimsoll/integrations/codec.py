@@ -1,11 +1,11 @@
-"""How a host's messages are read and written.
+"""Reads and writes a host's messages.
 
     host         h1   h2 h3   h4          several may be one canonical message, and one may be several
                  │    └─┬─┘   │
     canonical    m1     m2    m3 m4       OpenAI chat dicts
 
 A codec only translates. The core keeps the host's own object for every message that a compaction leaves unchanged, so
-whatever a chat dict cannot carry (ids, signatures, artifacts, usage) stays where it is.
+whatever a chat dict cannot express (ids, signatures, artifacts, usage) is preserved.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ H = TypeVar("H")
 
 @dataclass(frozen=True, slots=True)
 class HostGroup:
-    """Neighbouring messages of the host, and the canonical messages that they are."""
+    """Neighbouring host messages, and their canonical messages."""
 
     count: int
     messages: list[Message]
@@ -27,37 +27,35 @@ class HostGroup:
 
 @dataclass(frozen=True, slots=True)
 class WrittenMessage(Generic[H]):
-    """A canonical message that the host needs in its own form, because a compaction wrote or changed it."""
+    """A canonical message to convert for the host, because a compaction wrote or changed it."""
 
     message: Message
-    originals: tuple[
-        H, ...
-    ] = ()  # the group that it was made from; empty for a new message, such as the summary
-    index: int = 0  # its position among the canonical messages of that group
+    originals: tuple[H, ...] = ()  # the original group; empty for a new message, such as the summary
+    index: int = 0  # its position in that group's canonical messages
 
     @property
     def original(self) -> H | None:
-        """The first message of that group; None for a new message."""
+        """The first message of the original group; None for a new message."""
         return self.originals[0] if self.originals else None
 
 
 class MessageCodec(Protocol[H]):
-    """Reads and writes one host's messages. Changes no message that it gets, and reads no clock."""
+    """Reads and writes one host's messages. Changes no input message and reads no clock."""
 
     def decode(self, messages: Sequence[H]) -> Sequence[HostGroup]:
-        """All messages as groups, in order. The groups of a list are those of any longer list that begins with it."""
+        """All messages as groups, in order. A longer list with the same start has the same first groups."""
         ...
 
     def encode(self, written: Sequence[WrittenMessage[H]]) -> list[H]:
-        """New host messages for neighbouring canonical ones; the same every time.
+        """New host messages for neighbouring canonical ones; always the same for the same input.
 
-        What a chat dict cannot carry is taken from the originals, where there are any.
+        Whatever a chat dict cannot express comes from the originals, if there are any.
         """
         ...
 
 
 def one_by_one(messages: Sequence[H], decode: Callable[[H], Message]) -> list[HostGroup]:
-    """The groups of a host whose messages are one canonical message each."""
+    """The groups of a host with one canonical message per message."""
     return [HostGroup(1, [decode(message)]) for message in messages]
 
 
@@ -69,5 +67,5 @@ class ChatCodec:
         return one_by_one(messages, lambda message: message)
 
     def encode(self, written: Sequence[WrittenMessage[Message]]) -> list[Message]:
-        """Changed messages have their other fields already."""
+        """Changed messages already have their other fields."""
         return [dict(one.message) for one in written]

@@ -1,10 +1,10 @@
-"""Tools for the agent itself: `compact_context`, and `recall` for what a compaction removed.
+"""Tools for the agent itself: `compact_context`, and `recall` for removed content.
 
     assistant   compact_context(focus="the tests")
-    tool        The earlier conversation is compacted …      the next request with this at its end sets it off
+    tool        The earlier conversation is compacted …      the next request that ends with this triggers it
 
-A compaction is asked for by the messages themselves, so a repeated request gives the same view again. Recall reads
-one conversation; no argument can widen that. Neither tool says how full the context window is.
+The messages themselves request a compaction, so a repeated request gets the same view again. Recall reads only one
+conversation. Neither tool states how full the context window is.
 """
 
 import json
@@ -20,18 +20,18 @@ from plimsoll.messages import Message, arguments_of, call_name, handle_of, text_
 from plimsoll.sessions.recall import page_of
 
 _NEEDS_ARGUMENT = "Give `handle` to read content, or `query` to search for words."
-_HITS = 5  # messages that one search shows
+_HITS = 5  # messages per search
 _AROUND = 120  # characters on each side of a match
 _PAGE_TOKENS, _PAGE_CHARACTERS = 4_000, 32_000
 
 
 def tool_definitions(recall: bool) -> list[dict[str, Any]]:
-    """The tools in OpenAI function form."""
+    """The tools in OpenAI's function format."""
     return [definition_of(name) for name in ((COMPACT, RECALL) if recall else (COMPACT,))]
 
 
 def asked_focus(log: Sequence[Message]) -> str | None:
-    """The focus with which the agent's last step called `compact_context`; None where it did not."""
+    """The focus of the `compact_context` call in the agent's last step; None if there is none."""
     last = len(log)
     while last and log[last - 1].get("role") == "tool":
         last -= 1
@@ -39,7 +39,7 @@ def asked_focus(log: Sequence[Message]) -> str | None:
 
 
 def asked_a_turn_ago(log: Sequence[Message]) -> str | None:
-    """The same for a host whose history gets a turn only when the turn has ended, at the next request of the user."""
+    """The same for a host whose history gets a turn only after it has ended, with the user's next request."""
     if not log or log[-1].get("role") != "user":
         return None
     turn = takewhile(lambda message: message.get("role") != "user", reversed(log[:-1]))
@@ -47,7 +47,7 @@ def asked_a_turn_ago(log: Sequence[Message]) -> str | None:
 
 
 def focus_of(message: Message) -> str | None:
-    """The focus of a call of `compact_context` in a message; None where there is none."""
+    """The focus of a `compact_context` call in a message; None if there is none."""
     calls = [call for call in tool_calls(message) if call_name(call) == COMPACT]
     return str((arguments_of(calls[0]) or {}).get("focus") or "") if calls else None
 
@@ -55,7 +55,7 @@ def focus_of(message: Message) -> str | None:
 async def tool_answer(
     name: str, arguments: Mapping[str, Any], log: Sequence[Message], stored: tuple[Archive, str] | None
 ) -> str:
-    """The result of a tool call. `stored` is the session of an archive that has messages of the conversation."""
+    """The result of a tool call. `stored` is the archive session with messages of the conversation."""
     if name == COMPACT:
         return COMPACTED
     if name != RECALL:
@@ -79,7 +79,7 @@ async def _read(handle: str, offset: Any, log: Sequence[Message], stored: tuple[
 
 
 async def _search(query: str, log: Sequence[Message], stored: tuple[Archive, str] | None) -> str:
-    """The newest matches for all words or, where no message has them all, for the longest words one by one."""
+    """The newest matches for all words or, if no message has them all, for the longest words one by one."""
     words = sorted(set(query.casefold().split()), key=lambda word: (-len(word), word))
     for wanted in (words, *([word] for word in words[:_HITS])):
         matches = _in_memory(wanted, log)
@@ -92,7 +92,7 @@ async def _search(query: str, log: Sequence[Message], stored: tuple[Archive, str
 
 def _in_memory(words: Sequence[str], log: Sequence[Message]) -> list[dict[str, str]]:
     matches: list[dict[str, str]] = []
-    # The agent's own searches would be their first match.
+    # Skip the agent's own searches, which would match first.
     searches = {call.get("id") for one in log for call in tool_calls(one) if call_name(call) == RECALL}
     for message in reversed(log):
         if message.get("tool_call_id") in searches or any(

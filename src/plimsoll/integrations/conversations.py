@@ -1,9 +1,9 @@
-"""The conversations that are known now, found by the hashes of their messages.
+"""The conversations in memory, found by the hashes of their messages.
 
-    h1 = H(root, m1) ── h2 = H(h1, m2) ── h3 = H(h2, m3)      the same beginning, the same hashes
+    h1 = H(root, m1) ── h2 = H(h1, m2) ── h3 = H(h2, m3)      the same prefix, the same hashes
 
-A host sends the same beginning again, so the longest known hash says which conversation it is and where it goes on.
-The root holds the host's id of the conversation, where it gives one.
+A host sends the same prefix again, so the longest known hash identifies the conversation and where it continues. The
+root includes the host's id of the conversation, if it has one.
 """
 
 import json
@@ -18,7 +18,7 @@ _SIZE = 16
 
 
 def chain_of(conversation: str, log: Iterable[Message]) -> list[bytes]:
-    """One hash for each message, over it and everything before it."""
+    """One hash per message, over it and all messages before it."""
     chain, digest = [], blake2b(conversation.encode("utf-8", "surrogatepass"), digest_size=_SIZE).digest()
     for message in log:
         text = json.dumps(message, sort_keys=True, default=repr)
@@ -28,7 +28,7 @@ def chain_of(conversation: str, log: Iterable[Message]) -> list[bytes]:
 
 
 class TrackedConversations:
-    """What one adapter remembers, the least used conversation forgotten first."""
+    """The conversations of one adapter; the least recently used is forgotten first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -39,7 +39,7 @@ class TrackedConversations:
         return len(self._used)
 
     def find(self, chain: Sequence[bytes]) -> tuple[TrackedConversation, int] | None:
-        """The conversation that shares most of its beginning with this chain, and how much."""
+        """The conversation that shares the longest prefix with this chain, and its length."""
         for place in range(len(chain), 0, -1):
             found = self._by_hash.get(chain[place - 1])
             if found is not None:
@@ -47,14 +47,14 @@ class TrackedConversations:
         return None
 
     def keep(self, conversation: TrackedConversation) -> None:
-        """Remember a conversation as the most recently used one."""
+        """Keep a conversation as the most recently used one."""
         key = id(conversation)
         self._used.pop(key, None)
         self._used[key] = conversation
         for digest in conversation.chain:
             self._by_hash.setdefault(digest, conversation)
         if conversation.chain:
-            # Of several that end alike, the one that was used last goes on.
+            # Of several that end alike, the most recently used one continues.
             self._by_hash[conversation.chain[-1]] = conversation
         while len(self._used) > self._most:
             _, forgotten = self._used.popitem(last=False)

@@ -2,8 +2,8 @@
 
     app = App(name="app", root_agent=agent, plugins=[PlimsollPlugin(window=64_000)])
 
-The plugin changes one request at a time, before the model call. It needs no `EventsCompactionConfig`; with both, ADK
-compacts what is compacted already.
+The plugin changes one request at a time, before the model call. Do not combine it with `EventsCompactionConfig`: ADK
+would compact the compacted view again.
 """
 
 import json
@@ -29,12 +29,12 @@ class AdkContentCodec:
     _dialect = dialect_named("gemini")
 
     def decode(self, messages: Sequence[Any]) -> list[HostGroup]:
-        """One content may hold several function responses."""
+        """One content may have several function responses."""
         wire = [_dumped(one) for one in messages]
         return [HostGroup(1, self._dialect.canonical(wire, place)) for place in range(len(wire))]
 
     def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
-        """Contents for messages that a compaction wrote; signatures of changed calls are left out."""
+        """Contents for messages that a compaction wrote; signatures of changed calls are dropped."""
         wire = self._dialect.written([one.message for one in written], "")
         return [types.Content.model_validate(one) for one in wire]
 
@@ -84,25 +84,25 @@ class PlimsollPlugin(BasePlugin):
             config.system_instruction = types.Content(role="user", parts=parts)
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
-        """Learn what the provider counted; the last part of a stream says it."""
+        """Record the provider's token count, which the last part of a stream has."""
         usage = llm_response.usage_metadata
         view = self._sent.get((*_session(callback_context), callback_context.agent_name))
         if view is not None and usage is not None and usage.prompt_token_count:
             self.history.observe(view, usage.prompt_token_count)
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
-        """Keep no view of a run that has ended."""
+        """Forget the view of a finished run."""
         session = _session(invocation_context)
         for speaker in [one for one in self._sent if one[:-1] == session]:
             del self._sent[speaker]
 
     async def close(self) -> None:
-        """End the compactor with its runner."""
+        """Close the compactor with its runner."""
         self.history.close()
 
 
 class AdkContextTool(BaseTool):
-    """One of our tools as ADK calls it."""
+    """A context tool as ADK calls it."""
 
     def __init__(self, history: HistoryCompactor, function: dict[str, Any]) -> None:
         super().__init__(name=function["name"], description=function["description"])
@@ -119,7 +119,7 @@ class AdkContextTool(BaseTool):
 
 
 def _session(context: Any) -> tuple[str, ...]:
-    """What names a session: its id alone may also be that of another user, or of another app."""
+    """Identifies a session: another user or app may have the same session id."""
     return (context.session.app_name, context.session.user_id, context.session.id)
 
 

@@ -1,10 +1,10 @@
-"""Compacts the histories of a host's conversations, by the same rules and the same gate as the gateway.
+"""Compacts the histories of a host's conversations, with the same rules and the same gate as the gateway.
 
     host ── history, system prompt, tools ──► codec ──► canonical ──► which conversation? due? compact
          ◄── messages to send ─────────────── codec ◄── view ◄───────────────┘
 
-Between two compactions every view extends the one before, and the same history gives the same view, so the provider's
-cache goes on matching. The host keeps its history; the view is made for one request.
+Between two compactions every view extends the previous one, and the same history gives the same view, so the
+provider's cache still matches. The host keeps its history; a view is made for one request.
 
 The work runs on one thread with an event loop, so synchronous and asynchronous hosts share the same code.
 """
@@ -33,7 +33,7 @@ _CURRENT: ContextVar[TrackedConversation | None] = ContextVar("plimsoll_conversa
 
 
 class HistoryCompactor:
-    """Makes the views of a host's conversations. Any thread and any event loop may use it."""
+    """Creates the views of a host's conversations. Any thread and any event loop may use it."""
 
     def __init__(
         self,
@@ -61,29 +61,29 @@ class HistoryCompactor:
 
     @property
     def tool_definitions(self) -> list[dict[str, Any]]:
-        """The tools for the agent, in OpenAI function form."""
+        """The tools for the agent, in OpenAI's function format."""
         return tool_definitions(self.options.recall)
 
     def view(self, codec: MessageCodec[H], messages: Sequence[H], **asked: Any) -> HostView[H]:
-        """What the model should see of a history. Blocks; the arguments are those of `view_async`."""
+        """The view of a history for the model. Blocks; the arguments are those of `view_async`."""
         groups, inside, request = self._read(codec, messages, **asked)
         served = self._loop.start(self._server.serve(request)).result()
         return self._written(codec, messages, groups, inside, request, served)
 
     async def view_async(self, codec: MessageCodec[H], messages: Sequence[H], **asked: Any) -> HostView[H]:
-        """What the model should see of a history.
+        """The view of a history for the model.
 
         Keyword arguments, all optional:
 
-        - `system`: the system prompt in canonical form, where it is not among the messages.
-        - `tools`: the tools that come with the request, in OpenAI function form. They are only weighed.
-        - `conversation`: the host's id of the conversation. Without it, the messages alone tell conversations apart.
+        - `system`: the system prompt in canonical form, if it is not among the messages.
+        - `tools`: the request's tools, in OpenAI's function format. They are only counted.
+        - `conversation`: the host's id of the conversation. Without it, the messages identify the conversation.
         - `model`: the model of this request; by default that of the options.
-        - `window`: the window that the host knows of; that of the options outranks it.
+        - `window`: the window known to the host; that of the options takes precedence.
         - `reported`: the prompt tokens that the provider counted for the newest answered request.
         - `force`, `focus`: compact now, whatever the size, with this topic in focus.
-        - `compact`: the focus with which the agent called `compact_context`, where the messages do not show the call.
-        - `limit`: the window that the provider stated in a refusal; it holds for the rest of the conversation.
+        - `compact`: the focus of the agent's `compact_context` call, if the messages do not contain the call.
+        - `limit`: the window that the provider stated in a refusal; it applies to the rest of the conversation.
         """
         groups, inside, request = self._read(codec, messages, **asked)
         served = await asyncio.wrap_future(self._loop.start(self._server.serve(request)))
@@ -92,7 +92,7 @@ class HistoryCompactor:
     def relieved(
         self, error: Exception, codec: MessageCodec[H], messages: Sequence[H], **asked: Any
     ) -> HostView[H]:
-        """The view to send after the provider refused one as too long; other errors are raised again."""
+        """The view to send after the provider refused a prompt as too long; re-raises other errors."""
         view = self.view(codec, messages, **asked, force=True, limit=stated_limit(error))
         if not view.compacted:
             raise error
@@ -108,22 +108,22 @@ class HistoryCompactor:
         return view
 
     def observe(self, view: HostView[H], prompt_tokens: int) -> None:
-        """The provider counted so many tokens for the request with this view."""
+        """Record the provider's token count for the request with this view."""
         if view.conversation is not None and prompt_tokens > 0:
-            # Nobody waits: the loop does it before whatever is asked next.
+            # Without waiting: the loop processes it before the next request.
             self._loop.start(self._server.observe(view.conversation, view.estimated, prompt_tokens))
 
     def replaced(self, codec: MessageCodec[H], view: HostView[H], conversation: str = "") -> None:
-        """The host has made the messages of this view its history. The conversation goes on from there."""
+        """Record that the host's history is now the messages of this view. The conversation continues from there."""
         if view.conversation is not None and view.changed:
             _, _, request = self._read(codec, view.messages, conversation=conversation)
             work = self._server.replace(view.conversation, view.log_view, request)
             self._loop.start(work).result()
 
     def answer(self, name: str, arguments: Mapping[str, Any], log: Sequence[Message] | None = None) -> str:
-        """The result of one of our tools.
+        """The result of a context tool.
 
-        Recall reads the conversation whose view this thread or task asked for last, or `log` where that is given.
+        Recall reads the conversation whose view this thread or task requested last, or `log` if given.
         """
         return self._loop.start(self._server.answer(name, arguments, log, _CURRENT.get())).result()
 
@@ -150,7 +150,7 @@ class HistoryCompactor:
         limit: int | None = None,
         compact: str | None = None,
     ) -> tuple[list[HostGroup], int, ViewRequest]:
-        """The request in canonical form, and how many messages of the host are its system prompt."""
+        """The request in canonical form, and how many of the host's messages are its system prompt."""
         plain = dialect_named("openai").canonical
         groups = [
             HostGroup(

@@ -1,4 +1,4 @@
-"""What the model sees of a host's history, in the host's own messages.
+"""What the model sees of a host's history, as the host's own messages.
 
 history    h1  h2  h3  h4  h5  h6
 view       h1  {summary}   h5' h6        h1 and h6 are the host's own objects; h5' was shortened
@@ -23,27 +23,27 @@ from plimsoll.messages import Message, text_of, with_text, without_handle
 
 @dataclass(frozen=True, slots=True)
 class HostView(Generic[H]):
-    """The messages to send instead of the history, and what is known about them."""
+    """The messages to send instead of the history, and facts about them."""
 
     messages: list[H]
-    system: tuple[Message, ...] = ()  # the system prompt that was passed beside the messages, with the note
-    canonical: list[Message] = field(default_factory=list)  # all of it in canonical form
-    changed: bool = False  # whether this differs from the history
-    tokens: int = 0  # that the provider is expected to count
-    event: CompactionEvent | None = None  # of the compaction that this request set off
-    report: CompactionReport | None = None  # of that compaction, where the engine writes one
+    system: tuple[Message, ...] = ()  # the separately passed system prompt, with the note
+    canonical: list[Message] = field(default_factory=list)  # everything in canonical form
+    changed: bool = False  # the view differs from the history
+    tokens: int = 0  # the provider's expected count
+    event: CompactionEvent | None = None  # of the compaction that this request triggered
+    report: CompactionReport | None = None  # of that compaction, if the engine writes one
     conversation: TrackedConversation | None = None
     log_view: LogView | None = None
     estimated: int = 0
 
     @property
     def compacted(self) -> bool:
-        """Whether this request set off a compaction that made the view smaller."""
+        """Whether this request triggered a compaction that made the view smaller."""
         return self.event is not None and self.event.outcome == "compacted"
 
     @property
     def has_note(self) -> bool:
-        """Whether the system prompt carries the note of a compaction."""
+        """Whether the system prompt has the compaction note."""
         return any(map(has_note, self.canonical[:1]))
 
 
@@ -69,7 +69,7 @@ def sent_view(
 def host_messages(
     codec: MessageCodec[H], given: Sequence[H], groups: Sequence[HostGroup], inside: int, sent: SentView
 ) -> list[H]:
-    """The view in the host's messages; `inside` counts the messages of the system prompt that are among them."""
+    """The view as host messages; `inside` counts the system messages among them."""
     ends = list(accumulate(len(group.messages) for group in groups))
     starts = [0, *accumulate(group.count for group in groups)]
     kept = [*_lead(sent.lead[len(sent.lead) - inside :], groups), *(_moved(one, inside) for one in sent.kept)]
@@ -92,20 +92,20 @@ def host_messages(
 
 
 def _lead(lead: Sequence[Message], groups: Sequence[HostGroup]) -> list[KeptMessage]:
-    """The system prompt among the host's messages; its first message may have got the note."""
+    """The system prompt among the host's messages; its first message may have the note."""
     given = [message for group in groups for message in group.messages][: len(lead)]
     pairs = enumerate(zip(lead, given, strict=True))
     return [KeptMessage(new, n if new is old or new == old else None, n) for n, (new, old) in pairs]
 
 
 def _moved(one: KeptMessage, by: int) -> KeptMessage:
-    """A message whose places count the system prompt too."""
+    """A message with positions that include the system prompt."""
     place, source = (None if n is None else n + by for n in (one.place, one.source))
     return KeptMessage(one.message, place, source)
 
 
 def _readable(one: KeptMessage, recall: bool) -> Message:
-    """A message in words that its reader can follow."""
+    """A message as its reader sees it: without handles if there is no recall tool."""
     if one.place is not None:
         return one.message
     if isinstance(one.message, OwnSummary):

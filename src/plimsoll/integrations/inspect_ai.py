@@ -2,7 +2,7 @@
 
     react(tools=tools, compaction=PlimsollCompaction(window=64_000))
 
-Inspect decides when: it calls the strategy when its own count passes the threshold, and goes on from the result.
+Inspect decides when: it calls the strategy when its own count exceeds the threshold, and continues from the result.
 """
 
 import hashlib
@@ -49,14 +49,14 @@ class InspectCodec:
         return one_by_one(messages, _canonical)
 
     def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
-        """A changed message keeps its id, by which Inspect knows it."""
+        """A changed message keeps its id, by which Inspect identifies it."""
         return [_host_message(one) for one in written]
 
 
 class PlimsollCompaction(CompactionStrategy):
     """Compacts what Inspect is about to send. Options are those of `AdapterOptions`.
 
-    `memory` stays off: Inspect would tell the model that its context fills up.
+    `memory` stays off: Inspect would tell the model that its context is filling up.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -108,7 +108,7 @@ def _canonical(message: Any) -> Message:
 
 
 def _contents(message: Any) -> list[Any]:
-    """The contents that are more than one text."""
+    """The contents, if they are more than one text."""
     return [] if isinstance(message.content, str) else list(message.content)
 
 
@@ -140,7 +140,7 @@ def _kind(content: Any) -> str:
 
 
 def _changed(message: Message, before: Any) -> Any:
-    """The content of a message that a compaction changed; what is not in a chat dict is the host's own."""
+    """The content of a changed message; what a chat dict cannot express is the host's own."""
     own = [one for one in _contents(before) if still_thought(message, _thought(one))]
     if all(_kind(one) for one in own) and not isinstance(message.get("content"), list):
         return message.get("content") or ""

@@ -2,7 +2,7 @@
 
     state["messages"]  stays complete          wrap_model_call ──► the model sees the view
 
-The view is made for each model call. An overflow that the provider reports is compacted and sent again, once.
+The view is created for each model call. After an overflow, the conversation is compacted and sent again, once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,7 +27,7 @@ class LangChainCodec:
     """LangChain's messages: one canonical message each."""
 
     def decode(self, messages: Sequence[BaseMessage]) -> list[HostGroup]:
-        """The messages as they are sent to OpenAI."""
+        """The messages in OpenAI's format."""
         return one_by_one(messages, _canonical)
 
     def encode(self, written: Sequence[WrittenMessage[BaseMessage]]) -> list[BaseMessage]:
@@ -36,9 +36,9 @@ class LangChainCodec:
 
 
 class PlimsollMiddleware(AgentMiddleware):
-    """Keeps the requests of an agent within the window of its model. Takes the options of `HistoryCompactor`.
+    """Keeps an agent's requests within its model's window. Takes the options of `HistoryCompactor`.
 
-    With `tools`, the agent can call `compact_context` and, with `recall`, read back what was removed.
+    With `tools`, the agent can call `compact_context` and, with `recall`, read back removed content.
     """
 
     def __init__(self, *, tools: bool = False, **options: Any) -> None:
@@ -95,7 +95,7 @@ def _canonical(message: BaseMessage) -> Message:
 
 
 def _changed(one: WrittenMessage[BaseMessage]) -> BaseMessage:
-    """The original with the new content; where more has changed, or there is none, a new message."""
+    """The original with the new content; a new message if more has changed or there is no original."""
     if one.original is not None:
         content = one.message.get("content")
         copied: BaseMessage = one.original.model_copy(update={"content": "" if content is None else content})
@@ -125,6 +125,6 @@ def _with_view(request: Any, view: HostView[BaseMessage]) -> Any:
 
 
 def _prompt_tokens(response: Any) -> int:
-    """What the provider counted for the prompt; 0 where it did not say."""
+    """The provider's token count for the prompt; 0 if not reported."""
     found = [getattr(one, "usage_metadata", None) or {} for one in getattr(response, "result", [response])]
     return next((int(usage.get("input_tokens") or 0) for usage in found), 0)

@@ -2,8 +2,8 @@
 
     caller's messages  stay complete          before the call ──► the provider gets the view
 
-LiteLLM keeps no history, so every call brings the whole conversation. On the proxy, conversations of different keys
-never meet.
+LiteLLM keeps no history, so every call has the whole conversation. On the proxy, conversations of different keys are
+kept apart.
 """
 
 from collections import OrderedDict
@@ -19,7 +19,7 @@ from plimsoll.integrations.wire import HostRequest
 with host_package("litellm", "litellm"):
     from litellm.integrations.custom_logger import CustomLogger
 
-# LiteLLM's kinds of calls, by the dialect of their messages.
+# LiteLLM's call types, by the dialect of their messages.
 _DIALECTS = {
     "completion": "openai",
     "acompletion": "openai",
@@ -28,7 +28,7 @@ _DIALECTS = {
     "anthropic_messages": "anthropic",
     "aanthropic_messages": "anthropic",
 }
-_MOST_CALLS = 1_024  # calls that are remembered until their reply is there
+_MOST_CALLS = 1_024  # calls remembered until their reply arrives
 
 
 class PlimsollHook(CustomLogger):
@@ -44,7 +44,7 @@ class PlimsollHook(CustomLogger):
         self._proxied: OrderedDict[str, None] = OrderedDict()
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any]:
-        """A call of the SDK; those that come from the proxy have their view already."""
+        """Compact a call of the SDK; calls from the proxy already have their view."""
         if kwargs.get("litellm_call_id") in self._proxied:
             return kwargs
         return await self._compacted(kwargs, str(getattr(call_type, "value", call_type)))
@@ -52,7 +52,7 @@ class PlimsollHook(CustomLogger):
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
     ) -> dict[str, Any]:
-        """A call of the proxy."""
+        """Compact a call of the proxy."""
         key = getattr(user_api_key_dict, "token", None) or getattr(user_api_key_dict, "api_key", None)
         _remember(self._proxied, str(data.get("litellm_call_id")), None)
         return await self._compacted(data, str(call_type), str(key or ""))
@@ -60,7 +60,7 @@ class PlimsollHook(CustomLogger):
     async def async_post_call_success_deployment_hook(
         self, request_data: dict[str, Any], response: Any, call_type: Any
     ) -> Any:
-        """Learn what the provider counted."""
+        """Record the provider's token count."""
         view = self._calls.pop(str(request_data.get("litellm_call_id")), None)
         usage = getattr(response, "usage", None)
         counts = (getattr(usage, name, None) for name in ("prompt_tokens", "input_tokens"))
@@ -71,7 +71,7 @@ class PlimsollHook(CustomLogger):
     async def _compacted(
         self, data: dict[str, Any], call_type: str, conversation: str = ""
     ) -> dict[str, Any]:
-        """The call with the view; the caller's own lists and dicts stay as they are."""
+        """The call with the view; the caller's own lists and dicts do not change."""
         name = _DIALECTS.get(call_type)
         if name is None:
             return data
@@ -80,7 +80,7 @@ class PlimsollHook(CustomLogger):
         try:
             request = HostRequest(dialect, data, model=model, conversation=conversation)
         except InvalidConversation:
-            return data  # the provider says what is wrong with it
+            return data  # the provider reports what is wrong with it
         view = await request.view(self.history)
         _remember(self._calls, str(data.get("litellm_call_id")), view)
         return request.with_view(view)

@@ -1,8 +1,8 @@
-"""LlamaIndex: a memory that keeps every message and gives the agent the view.
+"""LlamaIndex: a memory that keeps every message and returns the view to the agent.
 
     memory.get_all()  is complete          memory.get() ──► the model sees the view
 
-An agent adds the tool calls of the running turn behind its memory, so they are compacted from the next turn on.
+An agent adds the tool calls of the current turn after its memory, so they are compacted from the next turn on.
 
 A workflow's `Context` stores the memory with its messages. Objects among the options, such as a summarizer, and an
 archive address with a password are not stored: pass them to `from_dict`.
@@ -31,14 +31,14 @@ with host_package("llama-index", "llama_index"):
 class PlimsollMemory(BaseMemory):
     """The memory of an agent. Takes the options of `HistoryCompactor`.
 
-    Give it the `system_prompt` instead of the agent, so that it can carry the note of a compaction, and the agent's
-    `tools`, so that they are weighed.
+    Pass the `system_prompt` to the memory instead of the agent, so that it can get the compaction note, and the
+    agent's `tools`, so that they are counted.
     """
 
     messages: list[ChatMessage] = Field(default_factory=list)
     system_prompt: str = ""
     tool_schemas: list[dict[str, Any]] = Field(default_factory=list)
-    plain_options: dict[str, Any] = Field(default_factory=dict)  # those that can be stored
+    plain_options: dict[str, Any] = Field(default_factory=dict)  # options that can be stored
 
     _history: HistoryCompactor = PrivateAttr()
 
@@ -79,11 +79,11 @@ class PlimsollMemory(BaseMemory):
 
     @property
     def history(self) -> HistoryCompactor:
-        """What makes the views."""
+        """The compactor that creates the views."""
         return self._history
 
     def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
-        """What the model should see, the system prompt included."""
+        """The view for the model, including the system prompt."""
         prompt = [ChatMessage(role="system", content=self.system_prompt)] if self.system_prompt else []
         given = [*prompt, *self.messages]
         asked = {"tools": self.tool_schemas, "compact": asked_a_turn_ago(list(map(canonical, self.messages)))}
@@ -107,7 +107,7 @@ class PlimsollMemory(BaseMemory):
 
     @property
     def tools(self) -> list[FunctionTool]:
-        """Tools for the agent: `compact_context` and, with `recall`, one that reads back what was removed."""
+        """Tools for the agent: `compact_context` and, with `recall`, one that reads back removed content."""
 
         def compact_context(focus: str = "") -> str:
             return self._history.answer(COMPACT, {"focus": focus})

@@ -20,10 +20,10 @@ with host_package("llama-index", "llama_index"):
 
 
 class LlamaIndexCodec:
-    """Unsigned thinking, audio and whatever else has no place in a chat dict stay on the host's messages."""
+    """Unsigned thinking, audio and everything else without a place in a chat dict stay on the host's messages."""
 
     def decode(self, messages: Sequence[ChatMessage]) -> list[HostGroup]:
-        """The messages as they are sent to OpenAI."""
+        """The messages in OpenAI's format."""
         return one_by_one(messages, canonical)
 
     def encode(self, written: Sequence[WrittenMessage[ChatMessage]]) -> list[ChatMessage]:
@@ -32,7 +32,7 @@ class LlamaIndexCodec:
 
 
 def canonical(message: ChatMessage) -> Message:
-    """The message as it is sent to OpenAI."""
+    """The message in OpenAI's format."""
     calls = _calls(message)
     found: Message = {"role": message.role.value, "content": _content(message) or (None if calls else "")}
     thinking = [one for block in message.blocks if (one := _thought(block))]
@@ -58,7 +58,7 @@ def _thought(block: Any) -> dict[str, Any] | None:
 
 
 def _calls(message: ChatMessage) -> list[dict[str, Any]]:
-    """The calls in its blocks; older integrations keep them beside."""
+    """The calls in its blocks; older integrations keep them outside the blocks."""
     calls = [_call(block) for block in message.blocks if isinstance(block, ToolCallBlock)]
     return calls or [_plain(call) for call in message.additional_kwargs.get("tool_calls") or []]
 
@@ -88,7 +88,7 @@ def _image(block: Any) -> dict[str, Any]:
 
 
 def _changed(one: WrittenMessage[ChatMessage]) -> ChatMessage:
-    """The original with the new text, without images and thinking that were removed. All else stays."""
+    """The original with the new text, without removed images and thinking. Everything else stays."""
     message, calls = one.message, tool_calls(one.message)
     text, content = text_of(message), message.get("content")
     images = content if isinstance(content, list) else []

@@ -1,8 +1,8 @@
-"""OpenAI Agents SDK: a filter of the model's input, and a session that an archive stores.
+"""OpenAI Agents SDK: a model input filter, and a session that is stored in an archive.
 
     session, to_input_list()  stay complete          call_model_input_filter ──► the model sees the view
 
-The filter sees the tools that the agent lists, not those of MCP servers.
+The filter sees the agent's listed tools, not those of MCP servers.
 """
 
 import json
@@ -29,8 +29,8 @@ _ITEMS = dialect_named("responses")
 class PlimsollInputFilter:
     """For `RunConfig(call_model_input_filter=…)`. Takes the options of `HistoryCompactor`.
 
-    `hooks` tell it what the provider counts. `tools` are for the agent: `compact_context` and, with `recall`, a tool
-    that reads back what was removed.
+    `hooks` report the provider's token counts. `tools` are for the agent: `compact_context` and, with `recall`, a
+    tool that reads back removed content.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -55,10 +55,10 @@ class PlimsollInputFilter:
 
 
 class ArchiveSession:
-    """A session that an archive stores: complete, searchable, and the same after a restart.
+    """A session in an archive: complete, searchable, and the same after a restart.
 
-    `archive` is a file or a URL, `owner` whose session it is. Nothing is deleted: taking back an item, or clearing
-    the session, leaves what was stored in the archive.
+    `archive` is a file or a URL, `owner` is the session's owner. Nothing is deleted: after removing an item or
+    clearing the session, everything stays in the archive.
     """
 
     session_settings: SessionSettings | None = None
@@ -77,11 +77,11 @@ class ArchiveSession:
         await self._items.add(items)
 
     async def pop_item(self) -> Any | None:
-        """Take the newest item back."""
+        """Remove and return the newest item."""
         return await self._items.pop()
 
     async def clear_session(self) -> None:
-        """Begin again with no items."""
+        """Start again without items."""
         await self._items.clear()
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class ArchiveSession:
 
 
 class _UsageHooks(RunHooks[Any]):
-    """Learns what the provider counted."""
+    """Records the provider's token counts."""
 
     def __init__(self, history: HistoryCompactor) -> None:
         self._history = history

@@ -5,8 +5,8 @@
     step n      condense ──► Condensation    an event in the log with the summary; it forgets nothing
     step n+1    condense ──► View            what the model sees, the same until the next compaction
 
-A `Condensation` alone cannot express a shortened tool result or a summary in the assistant's role, so the whole log
-makes the view of each step.
+A `Condensation` alone cannot express a shortened tool result or a summary with the assistant role, so each step's
+view is built from the whole log.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _PLAIN = {"vision_enabled": True, "function_calling_enabled": True, **dict.fromk
 
 
 class OpenHandsCodec:
-    """Events. Actions of one reply are one assistant message."""
+    """Events. The actions of one reply are one assistant message."""
 
     def decode(self, messages: Sequence[Any]) -> list[HostGroup]:
         """Each batch of actions, and each other event, is a group."""
@@ -53,7 +53,7 @@ class OpenHandsCodec:
         return [HostGroup(len(group), _canonical(group)) for group in groups]
 
     def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
-        """Events that are only sent and never stored."""
+        """Events that are sent but never stored."""
         return [MessageEvent(source="environment", llm_message=_host_message(one.message)) for one in written]
 
 
@@ -69,19 +69,19 @@ class PlimsollCondenser(CondenserBase):
     protect_last_n: int = 20
     model: str = ""
     archive: str | None = None
-    summarizer: Any = Field(default=None, exclude=True)  # an object; a stored agent has none
+    summarizer: Any = Field(default=None, exclude=True)  # not stored with the agent
 
     _history: HistoryCompactor | None = PrivateAttr(default=None)
 
     @property
     def history(self) -> HistoryCompactor:
-        """What compacts; made when it is first needed."""
+        """The compactor, created on first use."""
         if self._history is None:
             self._history = HistoryCompactor(**{name: getattr(self, name) for name in _OPTIONS})
         return self._history
 
     def handles_condensation_requests(self) -> bool:
-        """An overflow leads to a compaction."""
+        """True: an overflow leads to a compaction."""
         return True
 
     def condense(self, view: Any, agent_llm: Any = None) -> Any:
@@ -103,7 +103,7 @@ class PlimsollCondenser(CondenserBase):
 
 
 def _asked(view: Any, llm: Any) -> dict[str, Any]:
-    """What else is known about the request."""
+    """Other known facts about the request."""
     prompts = [one for one in view.events[:1] if isinstance(one, SystemPromptEvent)]
     tools = [tool.to_openai_tool() for one in prompts for tool in one.tools]
     known = {"tools": tools, "force": view.unhandled_condensation_request}

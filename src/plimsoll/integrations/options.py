@@ -1,4 +1,4 @@
-"""What an adapter can be told about compaction."""
+"""The options of an adapter."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,36 +13,34 @@ MakeEngine = Callable[[str, int], ContextEngine]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterOptions:
-    """When and how conversations are compacted. The numbers mean what they mean in config.yaml."""
+    """When and how conversations are compacted. The numbers have the same meaning as in config.yaml."""
 
-    model: str = ""  # where the host does not name it
-    window: int | None = None  # tokens; by default those of the model
+    model: str = ""  # if the host does not name it
+    window: int | None = None  # tokens; by default the model's window
     threshold: float = 0.50
     target_ratio: float = 0.20
     target_tokens: int | None = None
     protect_last_n: int = 20
-    summarizer: SummaryWriter | None = None  # None: code writes the summaries
+    summarizer: SummaryWriter | None = None  # None: summaries are extracted without a model
     engine: MakeEngine | None = (
-        None  # makes the engine of a conversation from model and window; outranks the above
+        None  # creates a conversation's engine from model and window; overrides the above
     )
-    recall: bool = False  # the agent has the recall tool, so what was shortened names its handle
-    archive: str | None = (
-        None  # URL or file of an archive that stores the messages of compacted conversations
-    )
-    owner: Owner = OPERATOR  # whose sessions they are; recall reads no others
+    recall: bool = False  # the agent has the recall tool, so shortened content names its handle
+    archive: str | None = None  # URL or file of an archive for the messages of compacted conversations
+    owner: Owner = OPERATOR  # owner of the sessions; recall reads no others
     on_compaction: Callable[[CompactionEvent], None] | None = None  # called on the adapter's own thread
     deadline: float = 180.0  # seconds for one compaction
-    most_conversations: int = 256  # remembered; the least used one is forgotten first
+    most_conversations: int = 256  # kept in memory; the least recently used is forgotten first
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < 1:
             raise SettingError(f"window must be at least 1 token, not {self.window}.")
         if self.most_conversations < 1:
             raise SettingError(f"most_conversations must be at least 1, not {self.most_conversations}.")
-        self.make_engine(self.model, self.window or DEFAULT_WINDOW)  # a wrong number is reported at once
+        self.make_engine(self.model, self.window or DEFAULT_WINDOW)  # reports an invalid number at once
 
     def window_for(self, model: str) -> int:
-        """Tokens that a prompt for this model may have."""
+        """Maximum tokens of a prompt for this model."""
         name = model or self.model
         return self.window or (card_for(name).prompt_limit if name else DEFAULT_WINDOW)
 
@@ -58,7 +56,7 @@ class AdapterOptions:
             self.protect_last_n,
             self.summarizer,
             self.target_tokens,
-            able_to_recall=True,  # what the model sees names no handles unless it has the recall tool
+            able_to_recall=True,  # handles are removed later if the model has no recall tool
         )
         engine.unanswered_may_change = True  # hosts repeat and edit their last request
         return engine

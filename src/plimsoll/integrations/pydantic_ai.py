@@ -2,7 +2,7 @@
 
     message history  stays complete          prepare_model_request ──► the model sees the view
 
-An overflow that the provider reports is compacted, and the request is attempted again, once.
+After an overflow, the conversation is compacted and the request is sent again, once.
 """
 
 from dataclasses import dataclass, field, replace
@@ -27,9 +27,9 @@ with host_package("pydantic-ai", "pydantic_ai"):
 
 @dataclass(init=False)
 class PlimsollCapability(AbstractCapability[Any]):
-    """Keeps the requests of an agent within the window of its model. Takes the options of `HistoryCompactor`.
+    """Keeps an agent's requests within its model's window. Takes the options of `HistoryCompactor`.
 
-    With `tools`, the agent can call `compact_context` and, with `recall`, read back what was removed.
+    With `tools`, the agent can call `compact_context` and, with `recall`, read back removed content.
     """
 
     history: HistoryCompactor = field(repr=False, compare=False)
@@ -37,7 +37,7 @@ class PlimsollCapability(AbstractCapability[Any]):
     def __init__(self, *, tools: bool = False, **options: Any) -> None:
         self.history = HistoryCompactor(**options)
         self._codec, self._offers_tools = PydanticAiCodec(), tools or self.history.options.recall
-        self._views: dict[str | None, HostView[ModelMessage]] = {}  # of requests that are under way, by run
+        self._views: dict[str | None, HostView[ModelMessage]] = {}  # of requests in progress, by run
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -57,7 +57,7 @@ class PlimsollCapability(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Learn what the provider counted."""
+        """Record the provider's token count."""
         view = self._views.pop(ctx.run_id, None)
         if view is not None:
             self.history.observe(view, response.usage.input_tokens)
@@ -66,7 +66,7 @@ class PlimsollCapability(AbstractCapability[Any]):
     async def on_model_request_error(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
     ) -> ModelResponse:
-        """After an overflow, attempt the request again with a smaller view."""
+        """After an overflow, send the request again with a smaller view."""
         self._views.pop(ctx.run_id, None)
         if request_context.attempt > 1:
             raise error

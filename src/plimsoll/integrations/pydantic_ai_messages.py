@@ -1,4 +1,4 @@
-"""Pydantic AI's messages: a request holds several canonical messages, a response is one."""
+"""Pydantic AI's messages: a request has several canonical messages, a response is one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -27,11 +27,11 @@ with host_package("pydantic-ai", "pydantic_ai"):
         UserPromptPart,
     )
 
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # of messages that nobody said; it is not sent
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # timestamp of new messages; it is not sent
 
 
 class PydanticAiCodec:
-    """Unsigned thinking, files and whatever else has no place in a chat dict stay on the host's messages."""
+    """Unsigned thinking, files and everything else without a place in a chat dict stay on the host's messages."""
 
     def decode(self, messages: Sequence[ModelMessage]) -> list[HostGroup]:
         """One group for each message."""
@@ -56,7 +56,7 @@ def _canonical(message: ModelMessage) -> Iterator[Message]:
 
 
 def _thought(part: Any) -> dict[str, Any] | None:
-    """Signed thinking; without text, the signature is what the provider encrypted."""
+    """Signed thinking; without text, the signature is the provider's encrypted content."""
     if not isinstance(part, ThinkingPart) or not part.signature:
         return None
     return thought(part.content, part.signature) if part.content else redacted_thought(part.signature)
@@ -116,9 +116,9 @@ def _request(one: WrittenMessage[ModelMessage]) -> ModelMessage:
 
 
 def _changed_parts(part: Any, message: Message) -> list[Any]:
-    """A part of a request in the words of a message."""
+    """A part of a request with the text of a message."""
     if message["role"] == "system":
-        # The note is a message of its own, so what is before it stays in the provider's cache.
+        # The note is a separate message, so what precedes it stays in the provider's cache.
         noted = NOTE in texts_of(message)
         return [part, SystemPromptPart(NOTE, timestamp=_NEVER)] if noted else [part]
     if _said(part) == message:
@@ -131,7 +131,7 @@ def _changed_parts(part: Any, message: Message) -> list[Any]:
 
 
 def _content(entry: dict[str, Any], own: Sequence[Any]) -> Any:
-    """A piece of a user message: the host's own object where it has one."""
+    """A piece of a user message: the host's own object if it has one."""
     found = next((one for one in own if _part(one) == entry), None)
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""Says which command installs the host of an adapter, where it is missing."""
+"""Names the command that installs a missing host package."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from plimsoll.installation import install_command
 
 @contextmanager
 def host_package(extra: str, package: str) -> Iterator[None]:
-    """Around the imports of a host: a missing package becomes an error that names the command."""
+    """Wrap the imports of a host: a missing package becomes an error that names the command."""
     try:
         yield
     except ImportError as error:

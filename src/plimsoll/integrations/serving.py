@@ -1,7 +1,7 @@
 """Serves the requests of an adapter, on the adapter's own event loop.
 
 recognise ─► decided before? ─► the same view
-                 └─► due, asked for, or forced ─► compact ─► a new view
+                 └─► due, requested, or forced ─► compact ─► a new view
 """
 
 import os
@@ -27,14 +27,14 @@ from plimsoll.sessions import ArchiveJournal
 
 @dataclass(frozen=True, slots=True)
 class ViewRequest:
-    """What a host asked for, in canonical form."""
+    """A host's request in canonical form."""
 
     lead: tuple[Message, ...]  # the system prompt
     log: list[Message]
     chain: list[bytes]
     model: str
     window: int
-    tools: int  # tokens of the tool schemas, estimated
+    tools: int  # estimated tokens of the tool schemas
     reported: int | None = None
     force: bool = False
     focus: str | None = None
@@ -43,7 +43,7 @@ class ViewRequest:
 
     @property
     def frame(self) -> int:
-        """The estimate of system prompt and tools."""
+        """The estimated size of system prompt and tools."""
         return estimate_messages_tokens_rough(self.lead) + self.tools
 
 
@@ -70,13 +70,13 @@ class ViewServer:
         self._store: ArchiveStore | None = None
 
     async def serve(self, request: ViewRequest) -> ServedView:
-        """The view of a request, after a compaction where that is due."""
+        """The view of a request, after a compaction if due."""
         while True:
             conversation = self._recognised(request)
             length = len(conversation.chain)
             async with conversation.lock:
                 if len(conversation.chain) != length:
-                    continue  # another request went on with it meanwhile
+                    continue  # another request continued it meanwhile
                 conversation.extend(request.log, request.chain)
                 self._known.keep(conversation)
                 if request.reported:
@@ -84,13 +84,13 @@ class ViewServer:
                 return await self._decided(conversation, request)
 
     async def observe(self, conversation: TrackedConversation, estimated: int, reported: int) -> None:
-        """The provider counted so many tokens where the estimate was this."""
+        """Record that the provider counted `reported` tokens where the estimate was `estimated`."""
         conversation.anchor, conversation.sent = conversation.anchor.observe(reported, estimated), (0, 0)
 
     async def replace(
         self, conversation: TrackedConversation, view: LogView | None, request: ViewRequest
     ) -> None:
-        """The host's history is this view from now on, and reads so."""
+        """Record that the host's history is this view from now on."""
         async with conversation.lock:
             self._known.keep(conversation.replaced(view, request.log, request.chain))
 
@@ -101,7 +101,7 @@ class ViewServer:
         log: Sequence[Message] | None,
         conversation: TrackedConversation | None,
     ) -> str:
-        """The result of one of our tools."""
+        """The result of a context tool."""
         known = [*conversation.removed, *conversation.log] if conversation is not None else []
         journal = conversation.journal if conversation is not None else None
         stored = (journal.archive, journal.session) if journal is not None else None
@@ -122,7 +122,7 @@ class ViewServer:
         return conversation.fork(place, request.lead)
 
     async def _decided(self, conversation: TrackedConversation, request: ViewRequest) -> ServedView:
-        """What a request with these messages gets; a repeated one gets the same again."""
+        """The view for a request with these messages; a repeated request gets the same view."""
         event, report = None, None
         conversation.learn_limit(request.limit)
         window = conversation.window(request.window)
@@ -150,7 +150,7 @@ class ViewServer:
         return ServedView(conversation, view, kept, tokens, estimated, event, report)
 
     def _trigger(self, compactor: Compactor, request: ViewRequest, tokens: int) -> tuple[str, str | None]:
-        """Why the view is made smaller now, empty where it is not, and the topic in focus."""
+        """Why the view is compacted now (empty if it is not), and the focus topic."""
         if request.force:
             return "overflow" if request.focus is None else "manual", request.focus
         focus = asked_focus(request.log) if request.compact is None else request.compact
@@ -166,7 +166,7 @@ class ViewServer:
         request: ViewRequest,
     ) -> LogView:
         if card_for(request.model).preserved_thinking:
-            # The provider refuses thinking that followed other messages when it was written.
+            # The provider rejects thinking blocks whose preceding messages have changed.
             compacted = drop_bound_thinking(compacted, 0)
         await self._archived(conversation, request)
         return conversation.show(before, compacted)
@@ -202,8 +202,8 @@ class ViewServer:
 
 
 def _is_another(conversation: TrackedConversation, request: ViewRequest) -> bool:
-    """Whether a request that nobody answered yet merely has the same words: its system prompt is another one.
+    """Whether an unanswered request only has the same words as another: its system prompt differs.
 
-    Later on, a host may change the system prompt of a conversation.
+    Later, a host may change the system prompt of a conversation.
     """
     return request.lead != conversation.lead and not answered_through(conversation.log)

@@ -1,9 +1,9 @@
-"""smolagents: a model around the agent's model.
+"""smolagents: wraps the agent's model.
 
     agent.memory  stays complete          PlimsollModel.generate ──► the model sees the view
 
-The host sends tool calls and results as text, and joins neighbours of one role. The view is made of messages that are
-already joined, so it is the same as through the gateway.
+The host sends tool calls and results as text, and joins neighbours of one role. The view is built from joined
+messages, so it is the same as through the gateway.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,9 +23,9 @@ _NEWEST: ContextVar[Sequence[ChatMessage]] = ContextVar("plimsoll_smolagents_mes
 
 
 class PlimsollModel(Model):
-    """Any model, whose requests stay within its window. Takes the options of `HistoryCompactor`.
+    """Any model, with requests that stay within its window. Takes the options of `HistoryCompactor`.
 
-    `tools` are for the agent: `compact_context` and, with `recall`, a tool that reads back what was removed.
+    `tools` are for the agent: `compact_context` and, with `recall`, a tool that reads back removed content.
     """
 
     def __init__(self, model: Model, **options: Any) -> None:
@@ -38,7 +38,7 @@ class PlimsollModel(Model):
         self.model, self.history, self._codec = model, HistoryCompactor(**options), SmolagentsCodec()
 
     def generate(self, messages: list[ChatMessage], *args: Any, **named: Any) -> ChatMessage:
-        """Ask the model with the view; after an overflow, with a smaller one."""
+        """Call the model with the view; after an overflow, with a smaller one."""
         view = self._view(messages, named)
         try:
             reply = self.model.generate(view.messages, *args, **named)

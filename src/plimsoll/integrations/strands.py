@@ -29,7 +29,7 @@ class PlimsollConversationManager(ConversationManager):
         self.history = HistoryCompactor(**options)
         self._codec = BedrockCodec()
         self._sent: HostView[Any] | None = None
-        self._overflow: Exception | None = None  # what the provider said to the request before
+        self._overflow: Exception | None = None  # the provider's error for the previous request
 
     @property
     def tools(self) -> list[Any]:
@@ -46,7 +46,7 @@ class PlimsollConversationManager(ConversationManager):
         return PythonAgentTool(function["name"], spec, answer)
 
     def register_hooks(self, registry: Any, **kwargs: Any) -> None:
-        """Take part in every model call of the agent."""
+        """Register for every model call of the agent."""
         super().register_hooks(registry, **kwargs)
         registry.add_callback(
             AgentInitializedEvent,
@@ -79,15 +79,15 @@ class PlimsollConversationManager(ConversationManager):
             return
         self._overflow = None
         usage = event.stop_response.message.get("metadata", {}).get("usage", {})
-        # Bedrock counts what its cache read in the total, not in the input.
+        # Bedrock counts cache reads in the total, not in the input.
         counted = usage.get("totalTokens", 0) - usage.get("outputTokens", 0)
         self.history.observe(self._sent, max(counted, usage.get("inputTokens", 0)))
 
     def apply_management(self, agent: Any, **kwargs: Any) -> None:
-        """The history stays as it is."""
+        """Do nothing: the history does not change."""
 
     def reduce_context(self, agent: Any, e: Exception | None = None, **kwargs: Any) -> None:
-        """After an overflow, compact before the next attempt; where that was not enough, the error stands."""
+        """After an overflow, compact before the next attempt; raise the error if that was not enough."""
         if e is not None and self._overflow is not None:
             raise e
         self._overflow = e

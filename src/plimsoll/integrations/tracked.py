@@ -1,11 +1,11 @@
-"""One conversation of a host, as far as it must be known between two requests.
+"""One conversation of a host: what must be known between two requests.
 
     chain     h1  h2  h3  h4          one hash for each canonical message, over it and everything before it
     log       m1  m2  m3  m4
-    views     what the model saw of the log after each compaction, the oldest first
+    views     what the model saw of the log after each compaction, oldest first
 
-The host always brings its whole history. Where that goes back or branches, the newest view that knows nothing of
-later messages is used, or the history itself.
+The host always sends its whole history. If that goes back or branches, the newest view that does not cover later
+messages is used, or the history itself.
 """
 
 import asyncio
@@ -38,15 +38,15 @@ class LogView:
 
     @property
     def has_note(self) -> bool:
-        """Whether the system prompt carries the note of a compaction."""
+        """Whether the system prompt has the compaction note."""
         return any(map(has_note, self.lead))
 
 
 @dataclass(slots=True, eq=False)
 class TrackedConversation:
-    """A conversation; one request of it is served at a time."""
+    """A conversation; its requests are served one at a time."""
 
-    lead: tuple[Message, ...]  # the system prompt as it was first sent
+    lead: tuple[Message, ...]  # the system prompt as first sent
     chain: list[bytes] = field(default_factory=list)
     log: list[Message] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)  # of each message, estimated
@@ -55,7 +55,7 @@ class TrackedConversation:
     sent: tuple[int, int] = (
         0,
         0,
-    )  # messages of the newest request that was not reported yet, and its estimate
+    )  # messages of the newest request without a reported count, and its estimate
     compactor: Compactor | None = None
     parent: ContextEngine | None = None  # of the conversation that this one branched from
     branches: SharedPreparations = field(default_factory=SharedPreparations)
@@ -66,7 +66,7 @@ class TrackedConversation:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def extend(self, log: Sequence[Message], chain: Sequence[bytes]) -> None:
-        """Add the messages after those that are known."""
+        """Add the messages after the known ones."""
         new = [as_said(message) for message in log[len(self.chain) :]]
         self.chain += chain[len(self.chain) :]
         self.log += new
@@ -74,7 +74,7 @@ class TrackedConversation:
 
     @property
     def current(self) -> LogView | None:
-        """The newest view that serves the log as it is; None where the model sees the log itself."""
+        """The newest view that serves the current log; None if the model sees the log itself."""
         return next((view for view in reversed(self.views) if serves(view, self.log)), None)
 
     def kept(self, view: LogView | None) -> list[KeptMessage]:
@@ -87,17 +87,17 @@ class TrackedConversation:
         return [*(view.lead if view else self.lead), *(one.message for one in self.kept(view))]
 
     def view_tokens(self, view: LogView | None) -> int:
-        """The estimate of what the model sees, without the system prompt."""
+        """Estimated tokens of the view, without the system prompt."""
         return (view.tokens if view else 0) + sum(self.tokens[view.through if view else 0 :])
 
     def report(self, reported: int) -> None:
-        """The provider counted so many tokens for the newest request that was answered."""
+        """Record the provider's token count for the newest answered request."""
         count, estimated = self.sent
         if reported > 0 and estimated and answered_through(self.log) > count:
             self.anchor, self.sent = self.anchor.observe(reported, estimated), (0, 0)
 
     def show(self, before: LogView | None, compacted: Sequence[Message]) -> LogView:
-        """The view after a compaction of what the model saw before."""
+        """The view after a compaction of the previous one."""
         lead = [one for one in compacted[: len(self.lead)] if one.get("role") in SYSTEM_ROLES]
         after, known = compacted[len(lead) :], self.kept(before)
         places = match_messages([one.message for one in known], after)
@@ -119,22 +119,22 @@ class TrackedConversation:
         return view
 
     def use(self, compactor: Compactor) -> None:
-        """The compactor of this conversation, which goes on from the facts of the one that it branched from."""
+        """Set the conversation's compactor, which continues from the facts of the parent's."""
         self.compactor, engine, parent = compactor, compactor.engine, self.parent
         if parent is not None and can_draft(parent) and can_draft(engine):
             engine.remembered = parent.remembered.copied()
 
     def decide(self, key: tuple[bytes, int, int], view: LogView | None) -> None:
-        """A request with exactly these messages gets this view, however often it is repeated."""
+        """Record the view for a request with exactly these messages, so that repetitions get the same."""
         while len(self.decisions) >= MOST_DECISIONS:
             del self.decisions[next(iter(self.decisions))]
         self.decisions[key] = view
 
     def fork(self, place: int, lead: tuple[Message, ...]) -> "TrackedConversation":
-        """A branch that shares the first messages, with its own system prompt."""
+        """A branch that shares the first `place` messages, with its own system prompt."""
         views, shared = [view for view in self.views if is_shared(view, place)], set(self.chain[:place])
-        # What the host gave up belongs to the summary in its place: without that one, the branch is another
-        # conversation that merely begins with the same words.
+        # Messages that the host has dropped belong to the summary that replaced them: without that summary, the
+        # branch is a different conversation that only starts with the same words.
         is_same = not self.removed or any(isinstance(one, OwnSummary) for one in self.log[:place])
         if not is_same:
             views, shared = [], set()
@@ -155,8 +155,8 @@ class TrackedConversation:
     def replaced(
         self, view: LogView | None, log: Sequence[Message], chain: Sequence[bytes]
     ) -> "TrackedConversation":
-        """The same conversation for a host whose history is what the model sees from now on, and reads like `log`."""
-        # The summary stays known as ours, whatever the host's form of it is.
+        """The conversation for a host whose history is now the view, in the form of `log`."""
+        # The summary is still recognised as ours, whatever the host's form of it is.
         own = [OwnSummary(one) if is_summary(one) and not _was_said(one, self.log) else one for one in log]
         return TrackedConversation(
             lead=view.lead if view else self.lead,
@@ -174,16 +174,16 @@ class TrackedConversation:
         )
 
     def learn_limit(self, limit: int | None) -> None:
-        """The provider stated this window in a refusal."""
+        """Record the window that the provider stated in a refusal."""
         if limit and limit < (self.limit or limit + 1):
             self.limit = limit
 
     def window(self, stated: int) -> int:
-        """The smaller one of the window that is configured and the one that the provider stated."""
+        """The smaller of the configured window and the one that the provider stated."""
         return min(stated, self.limit or stated)
 
     def _left(self, view: LogView | None) -> list[Message]:
-        """The messages of the log that are not in a view word for word."""
+        """The messages of the log that are not verbatim in a view."""
         if view is None:
             return []
         gone = (one for place, one in enumerate(self.log[: view.through]) if place not in view.whole)
@@ -191,12 +191,12 @@ class TrackedConversation:
 
 
 def _was_said(message: Message, log: Sequence[Message]) -> bool:
-    """Whether the log has a message that somebody said and that reads like this summary."""
+    """Whether the log has a real message with the same text as this summary."""
     return any(one == message and not isinstance(one, OwnSummary) for one in log)
 
 
 def _kept(message: Message, before: KeptMessage | None) -> KeptMessage:
-    """A message after a compaction, and where the log has it or what it was made from."""
+    """A message after a compaction, with its position in the log or its original."""
     if before is None:
         return KeptMessage(message)
     if message is before.message or message == before.message:

@@ -1,4 +1,4 @@
-"""For hosts whose messages are those of a provider's API: a whole request in, the same request with the view out."""
+"""For hosts that use a provider's API format: a whole request in, the same request with the view out."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from plimsoll.integrations.host_view import HostView
 
 
 class WireCodec:
-    """The messages of one dialect, as that dialect reads and writes them."""
+    """The messages of one dialect, in its wire format."""
 
     def __init__(self, dialect: Dialect, model: str) -> None:
         self._dialect, self._model = dialect, model
@@ -20,12 +20,12 @@ class WireCodec:
         return [HostGroup(1, self._dialect.canonical(messages, n)) for n in range(len(messages))]
 
     def encode(self, written: Sequence[WrittenMessage[dict[str, Any]]]) -> list[dict[str, Any]]:
-        """The messages on the wire."""
+        """The messages in wire format."""
         return self._dialect.written([one.message for one in written], self._model)
 
 
 class HostRequest:
-    """A request in a dialect. `tools` are canonical ones that do not stand in its body."""
+    """A request in a dialect. `tools` are canonical ones that are not in its body."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class HostRequest:
         }
 
     async def view(self, history: HistoryCompactor) -> HostView[dict[str, Any]]:
-        """What the model should see of it."""
+        """The view of the request for the model."""
         return await history.view_async(self._codec, self._said, **self._asked)
 
     def with_view(self, view: HostView[dict[str, Any]]) -> dict[str, Any]:
-        """The request with the view; the same fields where nothing changes."""
+        """The request with the view; unchanged fields stay the same."""
         if not view.changed:
             return self._body
         settled = self._dialect.settled(view.messages, len(view.messages))

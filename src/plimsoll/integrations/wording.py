@@ -1,4 +1,4 @@
-"""What the tools of an agent are called and what they say. The wording is in `wording.toml`."""
+"""The names and texts of the agent's tools. The wording is in `wording.toml`."""
 
 import tomllib
 from importlib.resources import files
@@ -13,7 +13,7 @@ COMPACTED: str = _WORDING["compacted"]
 
 
 def definition_of(name: str) -> dict[str, Any]:
-    """A tool in OpenAI function form."""
+    """A tool in OpenAI's function format."""
     wording = _WORDING[name]
     parameters = {"type": "object", "properties": wording["parameters"], "additionalProperties": False}
     function = {"name": name, "description": wording["description"], "parameters": parameters}

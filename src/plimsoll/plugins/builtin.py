@@ -17,7 +17,7 @@ LCM = "lcm"
 
 
 def built_in_engines() -> tuple[EngineOffer, ...]:
-    """Every built-in engine; the first one serves where another cannot."""
+    """Every built-in engine; the first one replaces unusable ones."""
     return (
         EngineOffer(
             COMPRESSOR,
@@ -49,10 +49,10 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
         evidence=compression.evidence,
         prompt=read_prompt_file(compression.prompt_file),
         log=_log_of(context),
-        # Stored views always name handles: by them the archive finds the original. `ModelConnection` and the gateway
-        # leave them out for a model that cannot use them.
+        # Stored views always name handles, by which the archive finds the original. `ModelConnection` and the gateway
+        # remove them for a model that cannot use them.
         able_to_recall=True,
-        media=MediaLimits(),  # the host removes images, by the card of the model that it asks
+        media=MediaLimits(),  # the host removes images, according to the model's card
     )
 
 
@@ -63,7 +63,7 @@ def _log_of(context: EngineContext) -> Callable[[str], LoggedSource | None] | No
 
 
 def make_lcm(context: EngineContext) -> LcmEngine:
-    """The lossless engine as configured, on the archive of the conversation where there is one."""
+    """The lossless engine as configured, on the conversation's archive if there is one."""
     compression = context.settings.compression
     store: NodeStore = InMemoryNodeStore(time.time)
     if context.archive is not None and context.session_id:

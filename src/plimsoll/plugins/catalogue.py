@@ -1,9 +1,9 @@
 """Lists every engine and plugin that can be chosen or enabled, without running plugin code.
 
-    engines    compressor, …, every folder in plugins/context_engine/, plugins that say that they are engines
+    engines    compressor, …, every folder in plugins/context_engine/, plugins that declare themselves as engines
     general    every other plugin, enabled or not
 
-What cannot be used is listed too, with the reason.
+Unusable ones are listed too, with the reason.
 """
 
 from collections.abc import Mapping
@@ -35,16 +35,16 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What there is, the built-in engines first."""
+    """All engines and plugins, the built-in engines first."""
 
     engines: tuple[CatalogueEntry, ...]
     general: tuple[CatalogueEntry, ...]
 
     def find(self, name: str) -> CatalogueEntry | None:
-        """The entry that a name means, by the order in which engines are resolved."""
+        """The entry for a name, in the order in which engines are resolved."""
         named = [one for one in (*self.engines, *self.general) if one.name == name]
         usable = [one for one in named if not one.obstacle and (one.is_built_in or name != COMPRESSOR)]
-        last = (PROGRAM, SOURCE)  # what is in a folder or a package outranks these
+        last = (PROGRAM, SOURCE)  # folders and packages take precedence
         usable.sort(key=lambda one: last.index(one.source) + 1 if one.source in last else 0)
         return next(iter((*usable, *named)), None)
 
@@ -54,7 +54,7 @@ class Catalogue:
         return found if found and not found.obstacle else self.engines[0]
 
     def tried(self, engine: str, failed: Mapping[tuple[str, str], str]) -> "Catalogue":
-        """The same after the plugins that the settings name were tried; `failed` says which could not be used."""
+        """The catalogue after loading the plugins that the settings name; `failed` has those that cannot be used."""
         why = failed.get((ENGINE_KEY, engine), "")
         broken = self.find(engine) if why else None
 
@@ -69,7 +69,7 @@ class Catalogue:
 
 
 def catalogue(locations: PluginLocations) -> Catalogue:
-    """What there is now."""
+    """The current catalogue."""
     found = find_plugins(locations)
     engines = [CatalogueEntry(one.name, one.description, one.source) for one in built_in_engines()]
     engines += [CatalogueEntry(one.name, one.description, PROGRAM) for one in registered_engines()]
@@ -80,7 +80,7 @@ def catalogue(locations: PluginLocations) -> Catalogue:
 
 
 def _is_engine(found: DiscoveredPlugin) -> bool:
-    """Whether it looks like an engine; unknown for a package that is not named."""
+    """Whether it looks like an engine; unknown for an installed package that the settings do not name."""
     says_so = found.manifest.kind.replace("-", "_") == ENGINES
     return found.kind == "engine" or found.where == "installed" or says_so
 

@@ -40,7 +40,7 @@ class PluginLocations:
     def folders(self) -> tuple[tuple[Where, Path], ...]:
         """The plugin folders, the user's own first."""
         own, here = self.home / "plugins", self.project / ".plimsoll" / "plugins"
-        if own.resolve() == here.resolve():  # the project is the folder that contains the home
+        if own.resolve() == here.resolve():  # the project folder contains the home
             return (("home", own),)
         return (("home", own), ("project", here))
 

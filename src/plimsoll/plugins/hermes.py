@@ -26,7 +26,7 @@ DEFAULT_ANSWER = 2_000  # default maximum tokens of an answer
 
 
 class HermesContextEngine(ContextEngine):
-    """The base class of Hermes engines: there is always something to compress, unless the engine says otherwise."""
+    """The base class of Hermes engines: there is always something to compress, unless the engine overrides this."""
 
     def has_content_to_compress(self, messages: list[Message]) -> bool:
         return True
@@ -67,7 +67,7 @@ def hermes_modules(fallback: Services) -> dict[str, ModuleType]:
         timeout: float | None = None,
         **_wishes: Any,
     ) -> SimpleNamespace:
-        """One answer. The model, its temperature and its provider are those of the user's settings."""
+        """One answer. The model, its temperature and its provider come from the user's settings."""
         services = _SERVING.get() or fallback
         text = _answer(services.summarizer, messages, max_tokens or DEFAULT_ANSWER, timeout)
         message = SimpleNamespace(role="assistant", content=text, tool_calls=None)
@@ -103,7 +103,7 @@ def _within(seconds: float | None, work: Callable[[], str]) -> str:
     def run() -> None:
         try:
             done["text"] = work()
-        except Exception as error:  # raised again in the thread that waits
+        except Exception as error:  # raised again in the waiting thread
             done["error"] = error
 
     thread = threading.Thread(target=run, name="plimsoll-plugin-call", daemon=True)

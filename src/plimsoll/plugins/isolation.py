@@ -28,11 +28,11 @@ from typing import Any
 
 PREFIX = "_plimsoll_plugin_"
 _LOCK = threading.RLock()
-_PACKAGES: dict[str, "InjectedModules"] = {}  # the packages that are loaded, and what was lent to each
+_PACKAGES: dict[str, "InjectedModules"] = {}  # the loaded packages, and the modules injected into each
 
 
 class InjectedModules:
-    """Modules by their full name, and which of them were asked for."""
+    """Modules by their full name, and which of them were imported."""
 
     def __init__(self, modules: Mapping[str, ModuleType], allowed: Mapping[str, str] | None = None) -> None:
         self.modules = dict(modules)
@@ -43,7 +43,7 @@ class InjectedModules:
         self._importlib = _Importlib(self)
 
     def find(self, name: str) -> ModuleType | None:
-        """The lent module of this name; an error where its root is lent and it is not there."""
+        """The injected module with this name; raises if its root is injected but the module does not exist."""
         if name.partition(".")[0] not in self.roots:
             return None
         if name not in self.modules:
@@ -52,7 +52,7 @@ class InjectedModules:
         return self.modules[name]
 
     def approve(self, path: str, data: bytes) -> None:
-        """Refuse a file that is not the one that was trusted, however late it is imported."""
+        """Reject a file that differs from the trusted one, even if it is imported late."""
         if self._allowed is not None and self._allowed.get(path) != sha256(data).hexdigest():
             raise ImportError(f"{path} has changed since it was trusted", path=path)
 
@@ -77,14 +77,14 @@ class InjectedModules:
 
 
 class _Importlib(ModuleType):
-    """`importlib` as the plugin sees it: `import_module` finds what was lent."""
+    """`importlib` as the plugin sees it: `import_module` finds injected modules."""
 
     def __init__(self, lent: InjectedModules) -> None:
         super().__init__("importlib", importlib.__doc__)
         self._lent = lent
 
     def import_module(self, name: str, package: str | None = None) -> ModuleType:
-        """As everywhere, with the lent modules."""
+        """The usual function, with injected modules."""
         return self._lent.find(name) or importlib.import_module(name, package)
 
     def __getattr__(self, name: str) -> Any:
@@ -99,7 +99,7 @@ class _Loader(SourceFileLoader):
         self._lent = lent
 
     def get_code(self, fullname: str) -> CodeType:
-        # Straight from the source: a compiled file beside it could say something else.
+        # Directly from the source: a compiled file next to it could differ.
         source = self.get_data(self.path)
         self._lent.approve(self.path, source)
         return self.source_to_code(source, self.path)
@@ -110,7 +110,7 @@ class _Loader(SourceFileLoader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds the modules below a plugin's package; every other name is somebody else's."""
+    """Finds the modules of a plugin's package; ignores every other name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -2,7 +2,7 @@
 
     Found ─► package (isolation) ─► register(ctx) ─► Plugin(engines, tools, hooks, commands)
 
-Whatever goes wrong is one sentence with the plugin's own error and its place; no traceback.
+Every failure is one sentence with the plugin's own error and its location; no traceback.
 A plugin without `register` offers the engine class that its `__init__.py` defines.
 """
 
@@ -26,7 +26,7 @@ from plimsoll.plugins.trust import TrustFile
 from plimsoll.secrets import redact
 
 _LONGEST_ERROR = 300
-# Threads that a plugin started itself belong to no conversation; the newest one's services answer them.
+# Threads that a plugin started belong to no conversation; the newest conversation's services answer them.
 _NEWEST: dict[tuple[Path, Path], Services] = {}
 
 
@@ -74,7 +74,7 @@ def load_plugin(found: DiscoveredPlugin, services: Services) -> Plugin:
                 package, lent = load_package(found.path, modules, str(services.home), allowed)
                 _register_package(package, context)
     except (Exception, SystemExit) as error:  # plugin code may raise anything; report it
-        raise PluginError(_told(found, error)) from None
+        raise PluginError(_failure(found, error)) from None
     return Plugin(found, context.registered, for_hermes=_is_for_hermes(lent))
 
 
@@ -99,7 +99,7 @@ def engine_offer(
 def _hosted(inner: Any, name: str, services: Services, context: EngineContext, as_text: bool) -> PluginEngine:
     """The wrapped plugin engine, with its window set."""
     compression = context.settings.compression
-    # What the engine does not decide itself is as the user configured it.
+    # Anything that the engine does not define is as the user configured it.
     for attribute, value in (
         ("threshold_percent", compression.threshold),
         ("protect_last_n", compression.protect_last_n),
@@ -148,7 +148,7 @@ def _register_entry(loaded: Any, context: PluginContext) -> None:
 
 
 def _made(given: Any, context: EngineContext) -> Any:
-    """The engine itself: an object as it is, a class or function called with the context or with nothing."""
+    """The engine itself: an object unchanged, a class or function called with the context or without arguments."""
     if not isinstance(given, type) and callable(getattr(given, "compress", None)):
         return given
     if not callable(given):
@@ -177,19 +177,19 @@ def _is_for_hermes(lent: InjectedModules | None) -> bool:
     return lent is not None and bool(lent.used)
 
 
-def _told(found: DiscoveredPlugin, error: BaseException) -> str:
+def _failure(found: DiscoveredPlugin, error: BaseException) -> str:
     return f"plugin {found.name!r} cannot be loaded: {_words(error)}{_place(error, found.path)}."
 
 
 def _words(error: BaseException) -> str:
-    # A plugin's words go to a terminal: nothing that it would act on, nothing secret, one line.
+    # A plugin's text goes to a terminal: one line, no control characters, no secrets.
     printable = "".join(c if c.isprintable() else " " for c in str(error))
     said = redact(" ".join(printable.split()))[:_LONGEST_ERROR].rstrip(".")
     return said if isinstance(error, PluginError) else f"{type(error).__name__}: {said}".rstrip(": ")
 
 
 def _place(error: BaseException, folder: Path | None) -> str:
-    """The last line of the plugin that the error came through."""
+    """The last line of the plugin in the error's traceback."""
     if folder is None:
         return ""
     if isinstance(error, SyntaxError) and error.filename:

@@ -8,8 +8,8 @@
     requires_env: [KEEP_ENDS_KEY]
     provides_tools: [keep_grep]
 
-Every key may be missing, and so may the file. Keys that are not known here are left alone:
-a plugin may be written for other hosts too.
+Every key is optional, and so is the file. Unknown keys are ignored, because a plugin may be written for other hosts
+too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,13 @@ from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEv
 from plimsoll.errors import PluginError
 
 FILE_NAMES = ("plugin.yaml", "plugin.yml")
-MOST_BYTES = 64_000  # of a manifest; those of known plugins have less than 2,000
-MOST_LEVELS = 50  # of lists and mappings inside each other; reading takes time that grows with their square
+MOST_BYTES = 64_000  # maximum size of a manifest; known plugins have less than 2,000
+MOST_LEVELS = 50  # of nested lists and mappings; parsing time is quadratic in the depth
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a plugin says about itself."""
+    """A plugin's description of itself."""
 
     name: str = ""
     version: str = ""
@@ -41,7 +41,7 @@ class Manifest:
     provides_tools: tuple[str, ...] = ()
 
     def missing(self, environ: Mapping[str, str]) -> list[str]:
-        """The variables that it needs and that are not set."""
+        """The required variables that are not set."""
         return [name for name in self.requires_env if not environ.get(name)]
 
 
@@ -77,7 +77,7 @@ def _read(path: Path) -> Any:
 
 
 def _check_structure(text: str) -> None:
-    """Refuse what takes long to read: a few nested aliases expand to billions of entries."""
+    """Reject YAML that takes long to parse: a few nested aliases expand to billions of entries."""
     levels = 0
     for event in YAML(typ="safe", pure=True).parse(text):
         if isinstance(event, AliasEvent):

@@ -2,8 +2,7 @@
 
     EngineOffer("mine", …, make)  ──►  make(EngineContext(settings, window, summarizer, archive, …))  ──►  engine
 
-An offer is a name, a sentence and a function. Nothing is made before the user's
-configuration names it.
+An offer is a name, a description and a function. No engine is created before the user's configuration names it.
 """
 
 from collections.abc import Callable
@@ -19,7 +18,7 @@ COMPRESSOR = "compressor"
 
 
 class EngineSettings(Protocol):
-    """The part of the settings that every engine may read; the whole `Settings` fits."""
+    """The settings that every engine may read; `Settings` satisfies this protocol."""
 
     @property
     def compression(self) -> CompressionSettings: ...
@@ -27,7 +26,7 @@ class EngineSettings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EngineContext:
-    """What the host lends to the engine of one conversation."""
+    """What the host provides to the engine of one conversation."""
 
     settings: EngineSettings
     window: int

@@ -147,7 +147,7 @@ class PluginEngine(ContextEngine):
         self._ask("update_model", model=model, context_length=context_length, **options)
 
     def _given(self, messages: Sequence[Message]) -> list[Message]:
-        """Copies that the plugin may do with as it likes."""
+        """Copies that the plugin may change."""
         copies = copy.deepcopy(list(messages))
         if not self.as_text:
             return copies
@@ -162,7 +162,7 @@ class PluginEngine(ContextEngine):
         return self._call(function, *arguments, **options) if callable(function) else otherwise
 
     def _call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call with those options that the function takes."""
+        """Call with the options that the function accepts."""
         with serving(self.services):
             return function(*arguments, **accepted_arguments(function, options))
 

@@ -1,4 +1,4 @@
-"""`compression.prompt_file`: what a user adds to the prompt of the summary model."""
+"""`compression.prompt_file`: the user's additions to the prompt of the summary model."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ SETTING = "compression.prompt_file"
 
 
 def read_prompt_file(path: str | None) -> CustomPrompt:
-    """The additions in the file; none where no file is named. Raises `SettingError` with the setting's name."""
+    """The additions in the file; none if no file is set. Raises `SettingError` with the setting's name."""
     if path is None:
         return NOTHING_ADDED
     try:
@@ -22,7 +22,7 @@ def read_prompt_file(path: str | None) -> CustomPrompt:
 
 
 def prompt_file_problems(path: str | None) -> tuple[str, ...]:
-    """What is wrong with the file, as sentences."""
+    """The problems of the file, as sentences."""
     try:
         read_prompt_file(path)
     except SettingError as error:

@@ -26,7 +26,7 @@ HOOKS = ("pre_compact", "post_compact")
 
 @dataclass(frozen=True, slots=True)
 class RegisteredEngine:
-    """An engine as the plugin gave it: an object, a class or a function that makes one."""
+    """An engine as registered: an object, a class or a factory function."""
 
     name: str
     description: str
@@ -44,7 +44,7 @@ class PluginCommand:
 
 @dataclass(slots=True)
 class Registered:
-    """Everything that one plugin has offered."""
+    """Everything that one plugin has registered."""
 
     engines: list[RegisteredEngine] = field(default_factory=list)
     tools: list[Tool] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Registered:
 
 
 class PluginContext:
-    """What a plugin may offer."""
+    """What a plugin can register."""
 
     def __init__(self, name: str, manifest: Manifest, home: Path) -> None:
         self.name = name
@@ -63,7 +63,7 @@ class PluginContext:
         self.registered = Registered()
 
     def register_context_engine(self, engine: Any, name: str | None = None, description: str = "") -> None:
-        """An engine: an object, or a class or function that is called with an `EngineContext`, or with nothing."""
+        """Register an engine: an object, or a class or function called with an `EngineContext` or nothing."""
         called = name or _name_of(engine) or self.name
         self.registered.engines.append(
             RegisteredEngine(called, description or self.manifest.description, engine)
@@ -83,7 +83,7 @@ class PluginContext:
         self.registered.tools.append(_tool(name, schema, handler, str(given.get("description") or "")))
 
     def register_hook(self, name: str, function: Callable[..., Any]) -> None:
-        """A function around compactions: `pre_compact` or `post_compact`."""
+        """Register a function for compactions: `pre_compact` or `post_compact`."""
         if name in HOOKS:
             self.registered.hooks.append((name, function))
         else:
@@ -98,7 +98,7 @@ class PluginContext:
         self.registered.commands.append(PluginCommand(name.lstrip("/").lower(), sentence, function))
 
     def __getattr__(self, name: str) -> Any:
-        # A plugin for another host may offer what Plimsoll has no place for; the rest of it still works.
+        # A plugin for another host may register things that Plimsoll does not support; the rest still works.
         if not name.startswith("register_"):
             raise AttributeError(f"a plugin's context has no {name!r}")
         what = name.removeprefix("register_").replace("_", " ")
@@ -106,7 +106,7 @@ class PluginContext:
 
 
 def _name_of(engine: Any) -> str:
-    # Of a class, `name` is a property and says nothing yet.
+    # On a class, `name` is a property without a value.
     name = getattr(engine, "name", None)
     return name if isinstance(name, str) else ""
 

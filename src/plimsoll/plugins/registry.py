@@ -18,9 +18,9 @@ _ENGINES: dict[str, RegisteredEngine] = {}
 
 
 def register_context_engine(engine: Any, name: str | None = None, description: str = "") -> None:
-    """Offer an engine under a name: an object, or a class or function called with an `EngineContext`.
+    """Register an engine under a name: an object, or a class or function called with an `EngineContext`.
 
-    Without `name`, the engine's own is taken; registering a name again replaces what it meant.
+    Without `name`, the engine's own name is used; registering a name again replaces the engine.
     """
     own = getattr(engine, "name", None)
     called = name or (own if isinstance(own, str) else None)
@@ -33,6 +33,6 @@ def register_context_engine(engine: Any, name: str | None = None, description: s
 
 
 def registered_engines() -> tuple[RegisteredEngine, ...]:
-    """What this program has registered so far."""
+    """The engines that this program has registered so far."""
     with _LOCK:
         return tuple(_ENGINES.values())

@@ -5,8 +5,8 @@
                       ──► 2  engines registered as X         enabled plugins, the plugin X, this program, built-ins
                       ──► 3  the built-in compressor         with a notice
 
-Code of a plugin runs only where `plugins.enabled` or `context.engine` names it. One that is
-broken is a sentence in `problems`; the conversation has an engine in any case.
+Plugin code runs only if `plugins.enabled` or `context.engine` names it. A broken plugin is reported in `problems`;
+the conversation always has an engine.
 """
 
 import difflib
@@ -43,12 +43,12 @@ class ResolvedPlugins:
     failed: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (setting, name): why it is not used
 
     def hooks_named(self, name: str) -> tuple[Hook, ...]:
-        """The functions that plugins registered for a moment, in their order."""
+        """The functions that plugins registered for a hook, in order."""
         return tuple(function for moment, function in self.hooks if moment == name)
 
 
 def resolve_plugins(name: str, locations: PluginLocations, context: EngineContext) -> ResolvedPlugins:
-    """Everything for one conversation whose configuration names this engine."""
+    """Resolve everything for a conversation whose configuration names this engine."""
     search = _Resolver(locations, context)
     search.load_enabled()
     engine, source = search.engine(name)
@@ -65,7 +65,7 @@ def resolve_plugins(name: str, locations: PluginLocations, context: EngineContex
 
 
 def engine_names(locations: PluginLocations) -> tuple[str, ...]:
-    """Every name that `context.engine` may have as things are, found without running anything."""
+    """Every valid name for `context.engine`, found without running plugin code."""
     names = [offer.name for offer in (*built_in_engines(), *_from_program())]
     names += [one.name for one in find_plugins(locations) if not one.obstacle]
     return tuple(dict.fromkeys(names))
@@ -77,7 +77,7 @@ def _from_program() -> Iterator[EngineOffer]:
 
 @dataclass(slots=True)
 class _Resolver:
-    """One outfit under way."""
+    """One resolution in progress."""
 
     locations: PluginLocations
     context: EngineContext
@@ -94,7 +94,7 @@ class _Resolver:
         return self._found
 
     def load_enabled(self) -> None:
-        """Every plugin that `plugins.enabled` names."""
+        """Load every plugin that `plugins.enabled` names."""
         for name in dict.fromkeys(self.locations.enabled):
             named = [one for one in self.found if name in (one.name, one.manifest.name)]
             general = [one for one in named if one.kind == "general"]
@@ -117,7 +117,7 @@ class _Resolver:
         return f"there is no plugin called {name!r}. {self._near(name)}"
 
     def engine(self, name: str) -> tuple[ContextEngine, str]:
-        """The engine of this name, or the built-in one and a problem that says why."""
+        """The engine with this name, or the built-in one and a problem with the reason."""
         built_in = built_in_engines()[0]
         try:
             offer = built_in if name == COMPRESSOR else self._offer(name)
@@ -131,7 +131,7 @@ class _Resolver:
             return built_in.make(self.context), built_in.source
 
     def distinct_tools(self) -> Iterator[Tool]:
-        """The tools of all plugins; of two with one name the first stays."""
+        """The tools of all plugins; if two have the same name, the first is used."""
         seen: set[str] = set()
         for plugin in self.plugins:
             for tool in plugin.registered.tools:
@@ -167,7 +167,7 @@ class _Resolver:
         )
 
     def _own_engine(self, plugin: Plugin, name: str) -> EngineOffer:
-        """The engine of a plugin that is called by the plugin's name."""
+        """The engine of a plugin that is named like the plugin."""
         offered = plugin.offer(name) or next(iter(plugin.offers()), None)
         if offered is None:
             raise PluginError(f"plugin {name!r} registers no context engine.")

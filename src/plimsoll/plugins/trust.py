@@ -2,9 +2,8 @@
 
     plimsoll plugins trust PATH ──► $PLIMSOLL_HOME/plugins/trusted.json  {"/the/path": "sha256 of its files"}
 
-A cloned repository must not run code, so nothing in a project is imported before its
-folder was trusted. When any file in it changes, the trust is gone until it is given
-again. Compiled files in `__pycache__` are not counted, and never run either.
+A cloned repository must not run code, so nothing in a project is imported before its folder is trusted. When any file
+in it changes, it must be trusted again. Compiled files in `__pycache__` are not included, and never run.
 """
 
 import hashlib
@@ -23,7 +22,7 @@ _CACHE = "__pycache__"
 
 
 def contents(directory: Path) -> dict[str, str]:
-    """The hash of every file below a directory, by its path in it."""
+    """The hash of every file below a directory, by its relative path."""
     try:
         return {
             path.relative_to(directory).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -34,7 +33,7 @@ def contents(directory: Path) -> dict[str, str]:
 
 
 def fingerprint(directory: Path) -> str:
-    """One hash of every name and every byte below a directory."""
+    """One hash over every name and every byte below a directory."""
     return _fingerprint(contents(directory))
 
 
@@ -50,15 +49,15 @@ class TrustFile:
 
     @classmethod
     def under(cls, home: Path) -> "TrustFile":
-        """The file below a home."""
+        """The trust file in a home directory."""
         return cls(home / "plugins" / "trusted.json")
 
     def state(self, directory: Path) -> State:
-        """Whether a folder may run, as it is now."""
+        """Whether a folder may run in its current state."""
         return self._state_of(directory.resolve())[0]
 
     def trusted_files(self, directory: Path) -> dict[str, str]:
-        """The hash of every file of a trusted folder, by its real path: what may run, and nothing else."""
+        """The hashes of a trusted folder's files, by real path: only these may run."""
         real = directory.resolve()
         state, files = self._state_of(real)
         if state != "trusted":
@@ -75,12 +74,12 @@ class TrustFile:
         return ("trusted" if known == _fingerprint(files) else "changed"), files
 
     def trust(self, directory: Path) -> None:
-        """Let a folder run as long as its contents stay what they are."""
+        """Trust a folder until its contents change."""
         real = directory.resolve()
         self._write({**self._read(), str(real): fingerprint(real)})
 
     def untrust(self, directory: Path) -> bool:
-        """Take it back; whether there was anything to take back. The folder may be gone."""
+        """Revoke the trust. Returns whether the folder was trusted. The folder may no longer exist."""
         known = self._read()
         if known.pop(str(directory.resolve()), None) is None:
             return False

@@ -56,7 +56,7 @@ class PluginSettings(Section):
 
 
 class CompressionSettings(Section):
-    """When a conversation is compacted and how much of it stays word for word.
+    """When a conversation is compacted and how much of it stays verbatim.
 
     `protect_first_n` is not a setting: the system prompt and the first exchange (3 messages) always stay.
     """
@@ -107,7 +107,7 @@ class CompressionSettings(Section):
 
 
 class ModelOverrides(Section):
-    """What holds for the models that match a pattern; null keeps the general setting."""
+    """Settings for the models that match a pattern; null keeps the general setting."""
 
     threshold: float | None = Field(
         default=None, ge=0, le=1, description="`compression.threshold` for these models."

@@ -45,7 +45,7 @@ class GatewaySessions(Section):
         default=["mcp", "plugins"],
         description=(
             "Tools of sessions. terminal and the file tools give every caller access to this machine. "
-            "mcp and plugins stand for all tools of the MCP servers and plugins."
+            "mcp and plugins mean all tools of the MCP servers and plugins."
         ),
         json_schema_extra={
             "allowed": "a list of terminal, read_file, write_file, patch, search_files, mcp, plugins"
@@ -80,7 +80,7 @@ class GatewaySessions(Section):
 
 
 class _GatewayOptions(Section):
-    """The gateway without its chat platforms."""
+    """The gateway without its messaging platforms."""
 
     host: Annotated[str, StringConstraints(min_length=1)] = Field(
         default="127.0.0.1",
@@ -141,7 +141,7 @@ class _GatewayOptions(Section):
         default=256_000_000,
         ge=1_000_000,
         description=(
-            "Bytes of conversations that each gateway process keeps in memory for the drop-in endpoints, about. "
+            "Approximate bytes of conversations that each gateway process keeps in memory for the drop-in endpoints. "
             "The least recently used ones are dropped first; a later request reads them from the archive again."
         ),
     )
@@ -157,19 +157,19 @@ class _GatewayOptions(Section):
         description=(
             "Add the tool plimsoll_recall to the requests of drop-in clients, so that their models can search and "
             "read back what a compaction removed. The gateway answers its calls; clients do not see them. A "
-            "conversation keeps the value with which it began."
+            "conversation keeps the value that it started with."
         ),
     )
     recall_rounds: int = Field(
         default=4,
         ge=1,
         le=32,
-        description="Maximum requests to the upstream that calls of plimsoll_recall add to one answer.",
+        description="Maximum upstream requests that plimsoll_recall calls add to one answer.",
     )
     recall_tokens: int = Field(
         default=8_000,
         ge=100,
-        description="Maximum tokens of content that plimsoll_recall returns in one answer, about.",
+        description="Approximate maximum tokens of content that plimsoll_recall returns in one answer.",
     )
     element_limit: int = Field(
         default=100_000,

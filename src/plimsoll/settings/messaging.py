@@ -1,4 +1,4 @@
-"""Settings of the chat platforms that the gateway serves.
+"""Settings of the messaging platforms that the gateway serves.
 
     gateway:
       matrix:
@@ -9,8 +9,8 @@
         token: "${TELEGRAM_TOKEN}"
         allowed_users: ["112233", "@ada"]
 
-A token names an environment variable and is never the secret itself. Only listed people get
-answers, because everyone who gets answers can use the tools.
+A token names an environment variable and is never the secret itself. Only listed users get answers, because everyone
+who gets answers can use the tools.
 """
 
 import re
@@ -60,7 +60,7 @@ _TOKEN: dict[str, JsonValue] = {"allowed": "${NAME}, or null", "private": True}
 
 
 class PlatformSection(Section):
-    """What every chat platform has: an account on a server, and who is answered there.
+    """The settings of every messaging platform: an account on a server, and who gets answers there.
 
     The adapter is `ADAPTER` in the module of `gateway/messaging` that has the platform's name.
     """
@@ -68,7 +68,7 @@ class PlatformSection(Section):
     title: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]  # settings without which the platform is off
     server_field: ClassVar[str]
-    places_field: ClassVar[str]  # the setting with places in which everybody is answered: allowed_rooms
+    places_field: ClassVar[str]  # the setting with places where everyone gets answers: allowed_rooms
     package: ClassVar[tuple[str, str, str] | None] = None  # module, name on PyPI, extra of Plimsoll
 
     token: Token = Field(
@@ -85,18 +85,18 @@ class PlatformSection(Section):
 
     @property
     def places(self) -> Sequence[str]:
-        """Where everybody is answered."""
+        """The places where everyone gets answers."""
         found: Sequence[str] = getattr(self, self.places_field)
         return found
 
     @property
     def missing(self) -> list[str]:
-        """The settings that are not set and are needed."""
+        """The required settings that are not set."""
         return [name for name in self.needs if getattr(self, name) is None]
 
     @property
     def notice(self) -> str:
-        """Who is answered, or that nobody is; empty where the platform is not set up."""
+        """Who gets answers, or that nobody does; empty if the platform is not configured."""
         if self.missing:
             return ""
         name, place = self.title.lower(), self.places_field.removeprefix("allowed_").removesuffix("s")
@@ -166,12 +166,12 @@ class TelegramSection(PlatformSection):
 
 
 class MessagingSections(Section):
-    """Every chat platform: adding one takes its section and a line here, and its adapter."""
+    """All messaging platforms. A new one needs its section, a line here, and its adapter."""
 
     matrix: MatrixSection = Field(default_factory=MatrixSection)
     telegram: TelegramSection = Field(default_factory=TelegramSection)
 
     @property
     def platforms(self) -> dict[str, PlatformSection]:
-        """All of them by name."""
+        """All platforms by name."""
         return {name: getattr(self, name) for name in MessagingSections.model_fields}

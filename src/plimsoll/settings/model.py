@@ -66,7 +66,7 @@ def endpoint_field(description: str) -> Any:
     return Field(default=None, description=description, json_schema_extra=extra)
 
 
-# By their names in `Dialect.api_mode`; that package is above this one.
+# The names in `Dialect.api_mode`, whose package must not be imported here.
 ApiMode = Literal["auto", "chat_completions", "responses", "anthropic_messages", "gemini"]
 
 
@@ -96,7 +96,7 @@ class PriceOverrides(Section):
 
 
 class MediaOverrides(Section):
-    """What one request may hold besides tokens, where it differs from the shipped card."""
+    """Limits of one request besides tokens that override the shipped card."""
 
     request_bytes: int | None = Field(
         default=None,

@@ -22,7 +22,7 @@ from plimsoll.settings.section import Section
 _ADDRESS = re.compile(r"https?://[^\s/]+\S*", re.I)
 _SECRET = re.compile(
     r"://[^/?#]*@|[?&](?:api[-_]?key|key|token|access_token|secret)=(?!\$\{|&|$)", re.I
-)  # a user and a password, or a parameter that is not taken from the environment
+)  # a user and password, or a parameter that does not come from the environment
 
 
 def _address(url: str) -> str:
@@ -60,7 +60,7 @@ class ToolSettings(Section):
 
     edits: Literal["ask", "accept", "plan"] = Field(
         default="ask",
-        description="How `plimsoll chat` treats changes to files of the project: `ask` shows a diff and asks, if "
+        description="How `plimsoll chat` handles changes to files of the project: `ask` shows a diff and asks, if "
         "someone can answer; `accept` makes them; `plan` changes nothing and runs only read-only commands.",
     )
 

@@ -139,14 +139,14 @@ def compress(
         _tell([*loaded.notices, *notices, *found, *_notices_of(transcripts)])
         outcomes = _compact(plan, transcripts)
     lighter = [outcome.transcript for outcome in outcomes]
-    told = _write(lighter, transcripts, target, output)
+    messages = _write(lighter, transcripts, target, output)
     if as_json:
         print_json(outcomes, in_full)
     elif in_full:
         show_summaries(outcomes, output == STANDARD, example)
     else:
         show(outcomes, output == STANDARD, example)
-    for line in told:
+    for line in messages:
         click.echo(line, err=as_json or in_full)
     _tell(_as_openai(lighter) if output and not target else ())
     _warn(outcomes, focus)

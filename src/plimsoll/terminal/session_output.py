@@ -52,18 +52,18 @@ def write_converted(target: str, output: str | None, transcripts: Sequence[Trans
     """Write the conversations in the target's format. Returns messages for the user."""
     if target not in AGENT_TARGETS:
         return _write_messages(output or STANDARD, transcripts)
-    told: list[str] = []
+    messages: list[str] = []
     for transcript in transcripts:
         stamp = SessionStamp(str(uuid4()), datetime.now(UTC), _project_of(transcript))
         if output is None or _is_folder(output):
-            told += _write_in_folder(transcript, target, stamp, output)
+            messages += _write_in_folder(transcript, target, stamp, output)
         elif output == STANDARD:
             sys.stdout.buffer.writelines(session_bytes(transcript, target, stamp))
             sys.stdout.buffer.flush()
         else:
             write_file(output, session_bytes(transcript, target, stamp))
-            told.append(f"Written to {output}")
-    return told
+            messages.append(f"Written to {output}")
+    return messages
 
 
 def _write_messages(output: str, transcripts: Sequence[Transcript]) -> list[str]:

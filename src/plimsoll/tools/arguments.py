@@ -2,8 +2,8 @@
 
     '{"path": "a.py", "limit": "ten"}'   ->   BadArguments("limit: 'ten' is not of type 'integer' …")
 
-The model gets a sentence from which it can correct its call. A schema that is itself
-broken (another server's) checks nothing: that server will judge.
+The model gets an error from which it can correct its call. A schema that is itself invalid (another server's) checks
+nothing; that server validates the call itself.
 """
 
 import json
@@ -17,7 +17,7 @@ _LONGEST = 400
 
 
 class BadArguments(ValueError):
-    """The arguments cannot be used; the text says why."""
+    """The arguments are invalid; the text says why."""
 
 
 def read_arguments(call: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def read_arguments(call: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[s
     problem = _problem(arguments, schema)
     if problem is None:
         return arguments
-    # Models write null for what they leave out.
+    # Models write null for arguments that they omit.
     given = {key: value for key, value in arguments.items() if value is not None}
     if len(given) < len(arguments) and _problem(given, schema) is None:
         return given
@@ -37,7 +37,7 @@ def _object(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        # A line break inside a string is not JSON, and what it means is beyond doubt.
+        # A line break inside a string is not valid JSON, but its meaning is clear.
         found = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
         raise BadArguments(

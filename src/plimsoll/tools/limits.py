@@ -7,16 +7,16 @@ The end shows how a command failed, the beginning what it was about.
 
 from plimsoll.messages import excerpt
 
-KEPT_BYTES = 4_000_000  # of one output, for the archive; what is beyond is counted and gone
+KEPT_BYTES = 4_000_000  # of one output, for the archive; the rest is only counted
 
 
 def shortened(text: str, limit: int) -> tuple[str, str | None]:
-    """The text within the limit, and the whole of it where something was left out."""
+    """The text within the limit, and the whole text if it was shortened."""
     return (text, None) if len(text) <= limit else (excerpt(text, limit), text)
 
 
 class BoundedBytes:
-    """The beginning and the end of a stream of any length, in bounded memory."""
+    """The start and end of a stream of any length, in bounded memory."""
 
     def __init__(self, most: int = KEPT_BYTES) -> None:
         self._half = most // 2
@@ -25,12 +25,12 @@ class BoundedBytes:
         self.total = 0
 
     def take(self, chunk: bytes) -> bool:
-        """Add what came in; it is never enough."""
+        """Add a chunk. Returns False: it never asks to stop."""
         self.total += len(chunk)
         room = max(0, self._half - len(self._head))
         self._head += chunk[:room]
         self._tail += chunk[room:]
-        # Cut now and then, not each time: a program may write byte by byte.
+        # Trimmed occasionally, not each time: a program may write byte by byte.
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]
         return False
@@ -46,5 +46,5 @@ class BoundedBytes:
 
     @property
     def left_out(self) -> int:
-        """Bytes between head and tail that are gone."""
+        """Dropped bytes between head and tail."""
         return self.total - len(self._head) - min(len(self._tail), self._half)

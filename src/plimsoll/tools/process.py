@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 _CHUNK = 65_536
-_DRAIN = 1_048_576  # the capacity of a pipe: what the program wrote before it exited
-_GENTLE = 0.5  # seconds between the request to end and the order
+_DRAIN = 1_048_576  # maximum pipe capacity: what the program can have written before it exited
+_GENTLE = 0.5  # seconds between SIGTERM and SIGKILL
 
 
 class Pid(NamedTuple):
-    """A process that cannot be mistaken for a later one of the same number."""
+    """A process id that cannot be confused with a later process of the same number."""
 
     number: int
     started: str
@@ -41,7 +41,7 @@ async def run_process(
 ) -> int | None:
     """The exit code; None if the program was terminated at the timeout or because `take` returned true.
 
-    stdout goes to `take` as it comes, stderr to `errors`, or into stdout in its order.
+    stdout goes to `take` as it arrives, stderr to `errors`, or into stdout in order.
     """
     reading, writing = os.pipe()
     try:
@@ -89,7 +89,7 @@ class _Watch:
             self._drain()
 
     def _read(self) -> int:
-        """Take what is there now; the number of bytes, 0 for nothing or the end."""
+        """Read what is available. Returns the number of bytes; 0 for nothing or the end."""
         try:
             chunk = os.read(self._reading, _CHUNK)
         except BlockingIOError:
@@ -109,7 +109,7 @@ class _Watch:
 
 
 async def end_group(process: asyncio.subprocess.Process) -> None:
-    """End a program, its process group, and children that left the group; first asked, then ordered."""
+    """End a program, its process group, and children that left the group: SIGTERM, then SIGKILL."""
     children = descendants(process.pid)
     _signal(process.pid, children, signal.SIGTERM)
     with contextlib.suppress(TimeoutError):
@@ -119,7 +119,7 @@ async def end_group(process: asyncio.subprocess.Process) -> None:
 
 
 async def undisturbed(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for work that must be finished, also where this task is cancelled meanwhile (again)."""
+    """Wait for work that must finish, even if this task is cancelled (again) meanwhile."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -150,7 +150,7 @@ def descendants(parent: int) -> set[Pid]:
 
 
 def is_running(number: int) -> bool:
-    """Whether a process is there and not just waiting to be buried."""
+    """Whether a process exists and is not a zombie."""
     try:
         os.kill(number, 0)
     except ProcessLookupError:

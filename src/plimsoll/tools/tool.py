@@ -33,12 +33,12 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave."""
+    """The result of a call."""
 
     text: str
     is_error: bool = False
     parts: tuple[Part, ...] = ()  # images and other parts after the text
-    full: str | None = None  # the whole text, where `text` is only its beginning and end
+    full: str | None = None  # the whole text, if `text` is only its start and end
 
     @property
     def content(self) -> str | list[Part]:
@@ -52,15 +52,15 @@ class ToolResult:
 
 
 def failed(text: str) -> ToolResult:
-    """A result that says what went wrong."""
+    """An error result."""
     return ToolResult(f"Error: {text}", is_error=True)
 
 
 @dataclass(slots=True)
 class EditPermission:
-    """What happens to files of the project; the host changes it while the conversation goes on.
+    """How changes to the project's files are handled; the host may change it during the conversation.
 
-    ask      every change is shown and asked about
+    ask      every change is shown and needs approval
     accept   changes inside the project are made at once
     plan     nothing is changed at all, and only read-only commands run
     """
@@ -70,12 +70,12 @@ class EditPermission:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool may know about the conversation that it works for."""
+    """What a tool knows about its conversation."""
 
     workplace: Workspace
     output_limit: int = 30_000  # characters of one result that the model sees
     edits: EditPermission = field(default_factory=EditPermission)
-    on_output: Callable[[str], None] | None = None  # told the last line that a running command printed
+    on_output: Callable[[str], None] | None = None  # called with the last line that a running command printed
 
 
 class Interrupted(asyncio.CancelledError):
@@ -87,10 +87,10 @@ class Interrupted(asyncio.CancelledError):
 
 
 class Tool(ABC):
-    """Something that the agent can do."""
+    """An ability of the agent."""
 
-    is_safe_in_parallel: bool = False  # true where two calls at once cannot get into each other's way
-    is_read_only: bool = False  # true where no call changes anything
+    is_safe_in_parallel: bool = False  # calls can safely run at the same time
+    is_read_only: bool = False  # no call changes anything
     permission_setting: str = ""  # the setting that allows calls if no one can approve them
 
     def __init__(self, definition: Definition) -> None:
@@ -108,7 +108,7 @@ class Tool(ABC):
         return None
 
     async def changes_something(self, arguments: Arguments, context: ToolContext) -> bool:
-        """Whether this call may change anything, so that a plan must not make it."""
+        """Whether this call may change anything, so that it must not run in plan mode."""
         return not (self.is_read_only or self.is_safe_in_parallel)
 
     def grant(self, names: Sequence[str], context: ToolContext) -> None:
@@ -116,7 +116,7 @@ class Tool(ABC):
 
     @abstractmethod
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
-        """Do it. `arguments` fit the schema; whatever is raised becomes a result that says so."""
+        """Run the call. `arguments` match the schema; any exception becomes an error result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ Approve: TypeAlias = Callable[[ApprovalQuestion], Awaitable[ApprovalAnswer]]
 
 
 class FunctionTool(Tool):
-    """A tool made of a function: how a host lends the model its own abilities."""
+    """A tool made from a function, for abilities of the host."""
 
     def __init__(
         self,

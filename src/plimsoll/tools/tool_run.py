@@ -3,7 +3,7 @@
     call ─► known? ─► JSON? ─► fits? ─► asked? ─► run ─► shortened ─► Outcome
               └─────────┴────────┴────────┴────────┴──────────────────┘  each "no" is an outcome too
 
-A cancellation stops what runs, waits until it is gone, and answers the rest.
+A cancellation stops running tools, waits until they have ended, and answers the remaining calls.
 """
 
 import asyncio
@@ -32,19 +32,19 @@ PLAN_ONLY = (
     "was not run: the user wants a plan first, and nothing may be changed. Read what you need, then describe "
     "what you would do."
 )
-_GRACE = 10.0  # seconds for tools to stop; longer than it takes to end a command and its children
+_GRACE = 10.0  # seconds for tools to stop; longer than ending a command and its children takes
 
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """A call and what became of it."""
+    """A call and its result."""
 
     call: Mapping[str, Any]
     result: ToolResult
     seconds: float = 0.0
     crash: BaseException | None = field(
         default=None, repr=False
-    )  # for the host's log; the model gets a sentence
+    )  # for the host's log; the model gets an error message
 
     @property
     def message(self) -> Message:
@@ -70,7 +70,7 @@ class FinishedCalls:
 
 @dataclass(slots=True)
 class _PendingCall:
-    """One call while it is being worked on."""
+    """One call in progress."""
 
     call: Mapping[str, Any]
     tool: Tool | None = None
@@ -165,9 +165,7 @@ class ToolRun:
                 decision = await self._approve(question)
                 if decision.allowed and decision.always and always:
                     job.tool.grant(always, self._context)
-        except (
-            Exception
-        ) as error:  # asking is the host's code and the tool's: a crash there is an outcome as well
+        except Exception as error:  # the host's or the tool's code may crash here; that is an outcome too
             self._finish(job, failed(f"{job.tool.name} was not run: {_said(error)}"), crash=error)
             return
         if not decision.allowed:
@@ -202,7 +200,7 @@ class ToolRun:
 
 
 def _batches(jobs: Sequence[_PendingCall]) -> Iterator[list[_PendingCall]]:
-    """Neighbours that may run side by side; every other call alone."""
+    """Neighbouring calls that may run at the same time; every other call alone."""
     batch: list[_PendingCall] = []
     for job in jobs:
         is_safe = not job.waits or (job.tool is not None and job.tool.is_safe_in_parallel)
@@ -237,4 +235,4 @@ async def _gone(tasks: set[asyncio.Task[None]]) -> None:
             continue
     for task in tasks:
         if task.done() and not task.cancelled():
-            task.exception()  # seen: a crash while stopping has its outcome already
+            task.exception()  # retrieved: a crash while stopping already has its outcome

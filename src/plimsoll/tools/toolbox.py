@@ -1,11 +1,10 @@
 """All tools of a conversation; runs the calls of one assistant message.
 
     [ read a ][ read b ] │ [ write c ] │ [ read d ][ search e ]
-      side by side           alone         side by side            results in the order of the calls
+      in parallel            alone         in parallel             results in the order of the calls
 
-Nothing that a call does raises here: an unknown tool, arguments that do not fit, a
-refusal, a crash and a cancellation are results, so that every call has one and the
-history stays valid. Schemas are the same bytes for the same tools.
+Nothing that a call does raises here: an unknown tool, invalid arguments, a refusal, a crash and a cancellation are
+results, so that every call has one and the history stays valid. Schemas are the same bytes for the same tools.
 """
 
 import json
@@ -37,7 +36,7 @@ class ToolBox:
         return iter(self.tools)
 
     def get(self, name: str) -> Tool | None:
-        """The tool of this name."""
+        """The tool with this name."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
     def with_tools(self, more: Iterable[Tool]) -> "ToolBox":
@@ -45,7 +44,7 @@ class ToolBox:
         return ToolBox((*self.tools, *more))
 
     def schemas(self) -> list[dict[str, Any]]:
-        """The tools in OpenAI's function form: order and keys never vary, so that prompts stay cached."""
+        """The tools in OpenAI's function format: order and keys never vary, so that prompts stay cached."""
         return [
             {
                 "type": "function",

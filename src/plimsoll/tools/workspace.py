@@ -14,7 +14,7 @@ from pathlib import Path
 
 @dataclass(slots=True)
 class Workspace:
-    """The place of one conversation. `directory` is the only thing that changes."""
+    """The workspace of one conversation. Only `directory` changes."""
 
     root: Path
     directory: Path = field(default_factory=Path)
@@ -27,7 +27,7 @@ class Workspace:
         self.directory = Path(os.path.realpath(self.root / self.directory))
 
     def resolve(self, path: str) -> Path:
-        """The absolute path that the model means: relative to the directory, `~` and links followed."""
+        """The absolute path that the model means: relative to the directory, with `~` and links resolved."""
         given = _with_home(path, self.environment.get("HOME"))
         return Path(os.path.realpath(self.directory / given))
 
@@ -36,7 +36,7 @@ class Workspace:
         return path == self.root or self.root in path.parents
 
     def shown(self, path: Path) -> str:
-        """A path as short as it can be said from the directory."""
+        """A path in its shortest form, relative to the directory if possible."""
         if path == self.directory:
             return "."
         if self.directory in path.parents:

@@ -202,23 +202,23 @@ class ChatSession:
         """Run work that Ctrl-C stops, and show failures as messages. Returns whether it finished."""
         self.screen.on_escape = self.opened.conversation.agent.compactor.skip_summary
         self.screen.begin(waiting)
-        told, self.is_unsent = "", False
+        message, self.is_unsent = "", False
         try:
             finished = await self._interruptible(work)
-            told = "" if finished else stopped
+            message = "" if finished else stopped
         except Conflict as error:
-            told = f"{error} The session was reloaded; send your message again."
+            message = f"{error} The session was reloaded; send your message again."
             self.is_unsent = True
         except PlimsollError as error:
-            told = str(error)
+            message = str(error)
         finally:
             self.screen.end()
-        if told:
-            self.screen.note(told, BAD if told != stopped else "yellow")
+        if message:
+            self.screen.note(message, BAD if message != stopped else "yellow")
         if self.is_unsent:
             await self.reopen(self.id, quiet=True)
         self.total = await self.archive.usage_total(self.id)
-        return not told
+        return not message
 
     async def switch_model(self, name: str) -> None:
         """Continue with another model: at the configured address, or wherever it is served."""

@@ -86,10 +86,10 @@ def tool_line(call: str, result: str, seconds: float, width: int) -> str:
     """A tool call on one line; the call is shortened before its result."""
     end = f"  {seconds:.1f} s"
     room = max(10, width - cell_len(end) - cell_len("●  … "))
-    said, told = " ".join(plain(call).split()), " ".join(plain(result).split())
-    told = fitted(told, max(room - cell_len(said), room // 2))
-    said = fitted(said, room - cell_len(told))
-    return f"● {said} … {told}{end}" if told else f"● {said}{end}"
+    said, outcome = " ".join(plain(call).split()), " ".join(plain(result).split())
+    outcome = fitted(outcome, max(room - cell_len(said), room // 2))
+    said = fitted(said, room - cell_len(outcome))
+    return f"● {said} … {outcome}{end}" if outcome else f"● {said}{end}"
 
 
 def running_line(doing: str, seconds: float, printed: str, width: int) -> str:

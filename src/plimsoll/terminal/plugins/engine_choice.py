@@ -58,8 +58,8 @@ class EngineChoice:
             raise PluginError(f"{name!r} was not chosen: {why} Nothing was changed.")
         path = self.home / FILE_NAME
         set_value(path, KEY, name)
-        told = [f"{KEY} = {name} in {path}; new conversations use it."]
+        messages = [f"{KEY} = {name} in {path}; new conversations use it."]
         source = self.loaded.source(KEY)
         if source.kind != "file":
-            told.append(f"{source} overrides it here: {self.active}.")
-        return tuple(told)
+            messages.append(f"{source} overrides it here: {self.active}.")
+        return tuple(messages)

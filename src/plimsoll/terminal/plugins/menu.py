@@ -44,7 +44,7 @@ class Menu:
 
     choice: EngineChoice
     way: list[MenuPage] = field(default_factory=list)
-    told: str = ""
+    message: str = ""
 
     def __post_init__(self) -> None:
         self.way = [MenuPage("Plugins", self._first)]
@@ -66,7 +66,7 @@ class Menu:
 
     def enter(self) -> None:
         """Run the action of the current item; a mistake shows a message."""
-        self.told = ""
+        self.message = ""
         items = self.items()
         choose = items[self.page.place].choose if items else None
         if choose is None:
@@ -74,11 +74,11 @@ class Menu:
         try:
             choose()
         except UserError as error:
-            self.told = str(error)
+            self.message = str(error)
 
     def back(self) -> bool:
         """Go one page up; False if there is none."""
-        self.told = ""
+        self.message = ""
         if len(self.way) == 1:
             return False
         self.way.pop()
@@ -127,7 +127,7 @@ class Menu:
 
     def _use(self, entry: CatalogueEntry) -> Callable[[], None]:
         def use() -> None:
-            self.told = " ".join(self.choice.use(entry.name))
+            self.message = " ".join(self.choice.use(entry.name))
 
         return use
 

@@ -41,7 +41,9 @@ def run_screen(menu: Menu) -> None:
                 [
                     Window(FormattedTextControl(lambda: _way(menu)), height=2, wrap_lines=False),
                     Window(lines, wrap_lines=False),
-                    Window(FormattedTextControl(lambda: menu.told), dont_extend_height=True, wrap_lines=True),
+                    Window(
+                        FormattedTextControl(lambda: menu.message), dont_extend_height=True, wrap_lines=True
+                    ),
                     Window(FormattedTextControl(lambda: f" {menu.page.how}"), height=1),
                 ]
             )
@@ -58,8 +60,8 @@ def _way(menu: Menu) -> StyleAndTextTuples:
     return [("class:way", " " + " › ".join(page.name for page in menu.way))]
 
 
-def _told(menu: Menu, width: int) -> str:
-    lines = textwrap.wrap(menu.told, max(20, width - 2))
+def _message(menu: Menu, width: int) -> str:
+    lines = textwrap.wrap(menu.message, max(20, width - 2))
     return "\n".join(f" {line}" for line in lines)
 
 

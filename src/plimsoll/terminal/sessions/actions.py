@@ -157,8 +157,8 @@ def actions(session: str, limit: int, as_json: bool) -> None:
         click.echo(json.dumps(facts, indent=2))
         return
     for one in done:
-        told = ", ".join(f"{name} {value}" for name, value in one.details.items())
-        click.echo(plain(f"{format_time(one.time)}  {one.actor}  {one.action}  {told}".rstrip()))
+        details = ", ".join(f"{name} {value}" for name, value in one.details.items())
+        click.echo(plain(f"{format_time(one.time)}  {one.actor}  {one.action}  {details}".rstrip()))
     if not done:
         click.echo("No user has changed what the model sees.")
 

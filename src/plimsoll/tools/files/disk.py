@@ -33,12 +33,12 @@ def unwritable(path: Path, place: Workspace) -> str | None:
 
 
 def outside_reason(path: Path, place: Workspace) -> str | None:
-    """Why writing to a path needs approval."""
+    """Why writing to a path needs approval; None if it does not."""
     return None if place.is_inside(path) else f"writes to {path}, outside {place.root}"
 
 
 def write_all(contents: Mapping[Path, bytes]) -> None:
-    """Write every file or, where one cannot be prepared, none."""
+    """Write every file, or none if one cannot be prepared."""
     prepared: dict[Path, Path] = {}
     try:
         for path, data in contents.items():

@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 from plimsoll.tools.tool import Approval, ToolContext
 
-ALL_EDITS = "all edits"  # what the user can allow for the rest of the conversation
+ALL_EDITS = "all edits"  # can be allowed for the rest of the conversation
 
 
 async def edit_approval(
     outside: str | None, reason: str, preview: Callable[[], str], context: ToolContext
 ) -> Approval | None:
-    """Outside of the project always; inside of it where every edit is asked about."""
+    """Require approval outside the project, and inside it if every edit needs one."""
     if outside:
         return Approval(outside, preview=await asyncio.to_thread(preview))
     if context.edits.mode != "ask":

@@ -2,8 +2,8 @@
 
     apply("a = 1\\n", Edit("a = 1", "a = 2"))   ->   "a = 2\\n"
 
-Pure. What does not fit raises `EditMismatch` with the nearest place in the text, because the
-model most often remembers white space or one word wrongly.
+Pure. An edit that does not match raises `EditMismatch` with the most similar text, because models often misremember
+white space or a word.
 """
 
 import re
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches, unified_diff
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_MOST_LINES = 20_000  # of a text that is searched for the nearest place
+_MOST_LINES = 20_000  # of a text that is searched for similar text
 _LONGEST_EXCERPT = 1_200
 _LONGEST_DIFF = 6_000
-_MOST_COMPARED = 2_000  # lines on each side; comparing takes the square of it
+_MOST_COMPARED = 2_000  # lines on each side; the comparison is quadratic
 
 
 class EditMismatch(ValueError):
-    """An edit cannot be made; the text says why and what is near."""
+    """An edit cannot be applied; the text says why and shows similar text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Edit:
 
 
 def apply(text: str, edit: Edit) -> str:
-    """The text with the edit made."""
+    """The text with the edit applied."""
     if not edit.old:
         raise EditMismatch("old_string is empty; to write a whole file use write_file")
     if edit.old == edit.new:
@@ -70,7 +70,7 @@ def difference(name: str, before: str, after: str, longest: int | None = _LONGES
 
 
 def _moved(lines: list[str], by: int) -> list[str]:
-    """The hunks' headers with the line numbers of the whole text."""
+    """The hunk headers with the line numbers of the whole text."""
     moved = []
     for line in lines:
         if line.startswith("@@"):
@@ -86,7 +86,7 @@ def _shifted(span: str, by: int) -> str:
 
 
 def _common(one: list[str], other: list[str]) -> int:
-    """How many lines two lists share at their beginning."""
+    """How many lines two lists have in common at their start."""
     for number, (left, right) in enumerate(zip(one, other, strict=False)):
         if left != right:
             return number
@@ -94,7 +94,7 @@ def _common(one: list[str], other: list[str]) -> int:
 
 
 def _places(text: str, old: str) -> list[int]:
-    """Where the string occurs, overlapping occurrences too: "aa" in "aaa" is not unique."""
+    """Where the string occurs, including overlapping occurrences: "aa" in "aaa" is not unique."""
     places = []
     place = text.find(old)
     while place >= 0:

@@ -21,7 +21,7 @@ _CHUNK = 262_144
 
 @dataclass(frozen=True, slots=True)
 class FileLine:
-    """A line, or the part of it that fits; `length` is the whole line's."""
+    """A line, or the part of it that fits; `length` is that of the whole line."""
 
     text: str
     length: int
@@ -37,25 +37,25 @@ class FilePage:
 
 @dataclass(slots=True)
 class _Wanted:
-    """Which part of a file is wanted, and what was found of it."""
+    """The wanted part of a file, and what was found of it."""
 
     first: int
     count: int
     column: int
     widest: int  # characters of one line
     room: int  # characters of all lines
-    number: int = 1  # of the line that is being read
-    length: int = 0  # of that line so far
-    shown: list[str] = field(default_factory=list)  # of that line
-    returns: bool = False  # whether that line ends in \r so far
+    number: int = 1  # of the current line
+    length: int = 0  # of the current line so far
+    shown: list[str] = field(default_factory=list)  # pieces of the current line
+    returns: bool = False  # the current line ends in \r so far
     lines: list[FileLine] = field(default_factory=list)
 
     def is_open(self) -> bool:
-        """Whether the present line is one to show."""
+        """Whether the current line is to be shown."""
         return self.first <= self.number and len(self.lines) < self.count and self.room > 0
 
     def part(self, text: str) -> None:
-        """A piece of the present line."""
+        """Add a piece of the current line."""
         if self.is_open() and text:
             have = max(0, self.length - (self.column - 1))
             start = max(0, self.column - 1 - self.length)
@@ -64,7 +64,7 @@ class _Wanted:
         self.returns = text.endswith("\r") if text else self.returns
 
     def end(self) -> None:
-        """The present line ends."""
+        """End the current line."""
         if self.is_open():
             text, length = "".join(self.shown), self.length - self.returns  # \r\n is one line end
             text = text[: max(0, length - (self.column - 1))]
@@ -79,14 +79,14 @@ class _Wanted:
         self.length = rest if ends else self.length + rest
 
     def is_far(self, ends: int) -> bool:
-        """Whether none of the next so many lines is to be shown."""
+        """Whether none of the next `ends` lines is to be shown."""
         return self.number + ends < self.first or (self.number >= self.first and not self.is_open())
 
 
 def read_page(
     path: Path, encoding: Encoding, first: int, count: int, column: int, widest: int, room: int
 ) -> FilePage:
-    """`count` lines from line `first` on (both from 1), as many as fit into `room` characters, at least one."""
+    """`count` lines starting at line `first` (from 1), as many as fit in `room` characters, at least one."""
     wanted = _Wanted(first, count, column, widest, room)
     ends_open = False
     for text in _texts(path, encoding):

@@ -1,7 +1,7 @@
 """Edits files: all edits apply, or nothing is written.
 
 edits ─► read each file once ─► apply in order ─► all fit? ─► write all ─► the differences
-                                     └─ one does not: say which and why, touch nothing
+                                     └─ one does not: report which and why, change nothing
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class Patch(Tool):
         paths = dict.fromkeys(place.resolve(path) for path, _ in edits if "\0" not in path)
         outside = next((why for path in paths if (why := outside_reason(path, place))), None)
         try:
-            # An edit that does not fit changes nothing, so there is nothing to ask about.
+            # An edit that does not match changes nothing, so no approval is needed.
             if outside is None and context.edits.mode == "ask":
                 await asyncio.to_thread(_planned, arguments, place)
         except EditMismatch:
@@ -51,7 +51,7 @@ class Patch(Tool):
 
 
 def _planned(arguments: Arguments, place: Workspace) -> tuple[dict[Path, Text], dict[Path, str]]:
-    """The files before and after the edits; `EditMismatch` if one of the edits does not fit."""
+    """The files before and after the edits; raises `EditMismatch` if an edit does not match."""
     before: dict[Path, Text] = {}
     after: dict[Path, str] = {}
     edits = list(_edits(arguments))
@@ -135,7 +135,7 @@ def _read(path: Path, place: Workspace) -> Text:
 
 
 def _fitted(edit: Edit, text: Text) -> Edit:
-    """The edit with the line ends of the text as it is in memory."""
+    """The edit with the line ends of the text in memory."""
     if text.line_end == "\n":
         return edit
     return Edit(edit.old.replace("\r\n", "\n"), edit.new.replace("\r\n", "\n"), edit.replace_all)

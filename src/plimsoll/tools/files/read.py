@@ -21,9 +21,9 @@ from plimsoll.tools.tool import Arguments, Tool, ToolContext, ToolResult, failed
 from plimsoll.tools.workspace import Workspace
 
 _LINES = 2_000
-_WIDEST = 2_000  # characters of one line among others
+_WIDEST = 2_000  # characters of a line if several are shown
 _MOST_ENTRIES = 500
-_LARGEST_IMAGE = 3_700_000  # bytes; providers take 5 MB of base64
+_LARGEST_IMAGE = 3_700_000  # bytes; providers accept 5 MB of base64
 _IMAGES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
@@ -79,8 +79,8 @@ def _shown(path: Path, sample: bytes, arguments: Arguments, context: ToolContext
 def _page(path: Path, name: str, encoding: Encoding, arguments: Arguments, limit: int) -> str:
     first, column = arguments.get("offset") or 1, arguments.get("column") or 1
     count = arguments.get("limit") or _LINES
-    room = max(200, limit - len(name) - 300)  # for the first and the last line
-    # A line that is asked for alone may take all the room.
+    room = max(200, limit - len(name) - 300)  # minus the first and last line
+    # A single requested line may use all the room.
     widest = room if count == 1 else min(_WIDEST, room)
     page = read_page(path, encoding, first, count, column, widest, max(1, room - widest))
     if page.total == 0:

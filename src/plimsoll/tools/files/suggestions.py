@@ -10,12 +10,12 @@ from pathlib import Path
 from plimsoll.tools.workspace import Workspace
 
 _MOST_NAMES = 5
-_MOST_LOOKED_AT = 5_000  # entries; a name is worth no more than that
+_MOST_LOOKED_AT = 5_000  # entries; searching more is not worth it
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
 def missing(path: Path, place: Workspace) -> str:
-    """A sentence about a path that is not there."""
+    """The error for a missing path."""
     if path.is_file():
         return f"{place.shown(path)} is a file, not a directory"
     near = nearest(path, place)
@@ -24,7 +24,7 @@ def missing(path: Path, place: Workspace) -> str:
 
 
 def nearest(path: Path, place: Workspace) -> list[str]:
-    """Paths that somebody could have meant: similar names beside it, the same name elsewhere in the project."""
+    """Paths that may have been meant: similar names in the same folder, the same name elsewhere in the project."""
     parent = path.parent
     while not parent.is_dir() and parent != parent.parent:
         parent = parent.parent

@@ -2,7 +2,7 @@
 
     b"\\xef\\xbb\\xbfa\\r\\nb"   ⇄   Text("a\\nb", encoding="utf-8", mark=b"\\xef\\xbb\\xbf", line_end="\\r\\n")
 
-`decoded` rejects binary files, so that nobody patches an image.
+`decoded` rejects binary files, so that no tool edits an image as text.
 """
 
 import codecs
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16: its mark begins with that one's
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is a prefix of it
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -20,7 +20,7 @@ SAMPLE = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a file spells its text; `mark` is the byte order mark at its beginning."""
+    """A file's encoding; `mark` is the byte order mark at its start."""
 
     name: str
     mark: bytes = b""
@@ -35,7 +35,7 @@ class Text:
     line_end: str = "\n"
 
     def encoded(self, text: str) -> bytes:
-        """Other text in the same form."""
+        """Other text in the same encoding and line ends."""
         wanted = text.replace("\n", "\r\n") if self.line_end == "\r\n" else text
         return self.encoding.mark + wanted.encode(self.encoding.name)
 
@@ -73,7 +73,7 @@ def decoded(data: bytes) -> Text | None:
 
 
 def _looks_like_text(sample: bytes) -> bool:
-    """Whether bytes that are not UTF-8 are text of an older encoding: hardly any control characters."""
+    """Whether bytes that are not UTF-8 are text in an older encoding: hardly any control characters."""
     control = sum(byte < 9 or 13 < byte < 32 for byte in sample)
     undefined = sum(byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D) for byte in sample)
     return (control + undefined) * 100 < len(sample)

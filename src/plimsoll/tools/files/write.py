@@ -39,7 +39,7 @@ class WriteFile(Tool):
 
 
 def _preview(path: Path, content: str, place: Workspace) -> str:
-    """What would change, as a diff; a file that is no text is named with its size."""
+    """What would change, as a diff; a binary file is described by its size."""
     name = place.shown(path)
     try:
         before = path.read_bytes() if path.exists() else b""

@@ -17,8 +17,8 @@ from plimsoll.settings.tools import McpServerSettings
 from plimsoll.tools.mcp.transport import ExpandedSettings, ServerLog, reach
 
 _MOST_PAGES = 50
-_CLOSING = 8.0  # seconds; the client asks the program to end, then ends it
-_SESSION_GONE = "Session terminated"  # what a server over HTTP says that was started anew
+_CLOSING = 8.0  # seconds; the client asks the program to exit, then kills it
+_SESSION_GONE = "Session terminated"  # the error of an HTTP server that was restarted
 
 
 class ServerUnreachable(Exception):
@@ -26,7 +26,7 @@ class ServerUnreachable(Exception):
 
 
 class ServerDisconnected(ServerUnreachable):
-    """The connection broke while a call was under way."""
+    """The connection was lost during a call."""
 
 
 class McpConnection:
@@ -60,7 +60,7 @@ class McpConnection:
         return tools
 
     async def call(self, tool: str, arguments: dict[str, Any], may_repeat: bool) -> Any:
-        """A tool's answer. `may_repeat`: running it twice does no harm."""
+        """A tool's answer. `may_repeat`: the call can safely run twice."""
         await self._ensure_open()
         try:
             return await self._ask(self._client.call_tool(tool, arguments))
@@ -74,7 +74,7 @@ class McpConnection:
                 self._log.cut()
 
     async def close(self) -> None:
-        """Hang up and end the program; safe to call at any time."""
+        """Disconnect and end the program. Safe to call at any time."""
         owner, self._owner, self._client = self._owner, None, None
         if owner is not None:
             self._stop.set()
@@ -111,12 +111,12 @@ class McpConnection:
                 self._client = ready.result()
                 return
             if self._owner.done():
-                raise ServerUnreachable(self._told(f"does not start{_why(self._owner)}"))
+                raise ServerUnreachable(self._error_message(f"does not start{_why(self._owner)}"))
             limit = f"{self._settings.timeout:g} s, its mcp_servers.{self.name}.timeout"
-            raise ServerUnreachable(self._told(f"did not answer within {limit}"))
+            raise ServerUnreachable(self._error_message(f"did not answer within {limit}"))
         finally:
             if self._client is None:
-                # Not while the program starts: asyncio leaves the pipes open of a start that is cancelled.
+                # Not while the program starts: asyncio leaves the pipes of a cancelled start open.
                 await asyncio.wait({started, self._owner}, timeout=_CLOSING, return_when="FIRST_COMPLETED")
                 self._owner.cancel()
                 await asyncio.wait({self._owner}, timeout=_CLOSING)
@@ -128,12 +128,12 @@ class McpConnection:
         started: asyncio.Future[None],
         ready: asyncio.Future[Any],
     ) -> None:
-        """Open the connection, keep it until it ends or is closed, and leave it."""
+        """Open the connection, keep it until it ends or is closed, and close it."""
         from mcp import Client
 
         quiet = logging.getLogger("mcp")
         if not quiet.hasHandlers():
-            quiet.addHandler(logging.NullHandler())  # its complaints come as errors, not on the screen
+            quiet.addHandler(logging.NullHandler())  # its errors are raised, not printed
         ended = asyncio.Event()
         async with Client(reach(filled, log, started, ended)) as client:
             ready.set_result(client)
@@ -158,9 +158,9 @@ class McpConnection:
             )
             if asked not in done:
                 if owner in done:
-                    raise ServerDisconnected(self._told(f"ended during the call{_why(owner)}"))
+                    raise ServerDisconnected(self._error_message(f"ended during the call{_why(owner)}"))
                 raise ServerUnreachable(
-                    self._told(f"did not answer within {self._settings.timeout:g} s", quotes=False)
+                    self._error_message(f"did not answer within {self._settings.timeout:g} s", quotes=False)
                 )
             try:
                 return asked.result()
@@ -168,16 +168,20 @@ class McpConnection:
                 if error.code == CONNECTION_CLOSED or error.message == _SESSION_GONE:
                     self._stop.set()
                     await asyncio.wait({owner}, timeout=_CLOSING)
-                    raise ServerDisconnected(self._told(f"ended during the call ({error.message})")) from None
-                raise ServerUnreachable(self._told(f"refused: {error.message}", quotes=False)) from None
+                    raise ServerDisconnected(
+                        self._error_message(f"ended during the call ({error.message})")
+                    ) from None
+                raise ServerUnreachable(
+                    self._error_message(f"refused: {error.message}", quotes=False)
+                ) from None
             except asyncio.CancelledError:
-                raise ServerDisconnected(self._told("ended during the call")) from None
+                raise ServerDisconnected(self._error_message("ended during the call")) from None
         finally:
             if not asked.done():
                 asked.cancel()
                 await asyncio.wait({asked}, timeout=_CLOSING)
 
-    def _told(self, what: str, quotes: bool = True) -> str:
+    def _error_message(self, what: str, quotes: bool = True) -> str:
         """An error message about this server, with the last output of its program and without secrets."""
         said = self._log.last() if quotes and self._log is not None else ""
         text = f"the MCP server {self.name!r} {what}" + (f"; it says: {said}" if said else "")
@@ -185,7 +189,7 @@ class McpConnection:
 
 
 def _why(owner: "asyncio.Task[None]") -> str:
-    """The reason for which a connection ended, in words."""
+    """Why a connection ended, as text."""
     if owner.cancelled():
         return ""
     error: BaseException | None = owner.exception()

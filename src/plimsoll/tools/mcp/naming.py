@@ -2,8 +2,8 @@
 
     ("git hub", "create/issue")   ->   mcp_git_hub_create_issue
 
-A name that is too long, or that two tools would share, ends in a piece of a hash of the
-original, so that it is the same in every run, whatever the order of servers and tools.
+A name that is too long or ambiguous ends in a part of a hash of the original, so that it is the same in every run,
+whatever the order of servers and tools.
 """
 
 import re

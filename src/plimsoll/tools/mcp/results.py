@@ -1,7 +1,7 @@
 """Converts an MCP server's answer into a tool result.
 
 text, resources   ──► text                 images ──► image parts
-structured alone  ──► JSON, keys in order  links, sound, bytes ──► a line that says what it is
+structured alone  ──► JSON, keys in order  links, sound, bytes ──► a line that describes it
 """
 
 import json
@@ -14,7 +14,7 @@ _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 def result_of(answer: Any) -> ToolResult:
-    """A `CallToolResult` of the protocol as a result of ours."""
+    """Convert the protocol's `CallToolResult`."""
     texts: list[str] = []
     parts: list[Part] = []
     for block in answer.content:

@@ -4,7 +4,7 @@
         box = box.with_tools(await servers.tools())        # connects here, all at once
         servers.problems                                   # {"docs": "the MCP server 'docs' does not start …"}
 
-A server that cannot be reached costs its tools and nothing else.
+An unreachable server only costs its own tools.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class McpTool(Tool):
 
 
 class McpServers:
-    """The servers by name, in order of name; connected when their tools are asked for."""
+    """The servers, sorted by name; they connect when their tools are first listed."""
 
     def __init__(self, settings: Mapping[str, McpServerSettings], environ: Mapping[str, str]) -> None:
         used = {name: server for name, server in sorted(settings.items()) if server.enabled}
@@ -65,7 +65,7 @@ class McpServers:
         self.problems: dict[str, str] = {}
 
     async def tools(self) -> tuple[McpTool, ...]:
-        """The tools of all servers that can be reached; asked for once, then always the same."""
+        """The tools of all reachable servers; listed once, then cached."""
         if self._tools is None:
             if self._connections and importlib.util.find_spec("mcp") is None:
                 names = [connection.name for connection in self._connections]
@@ -76,7 +76,7 @@ class McpServers:
         return self._tools
 
     async def close(self) -> None:
-        """Hang up on all of them."""
+        """Disconnect from all servers."""
         await asyncio.gather(*(connection.close() for connection in self._connections))
 
     async def __aenter__(self) -> "McpServers":

@@ -24,16 +24,16 @@ _SHORTEST_SECRET = 6
 
 
 class ServerLog:
-    """What a server program writes to stderr: its last lines, on disk and bounded."""
+    """The last lines that a server program writes to stderr, in a bounded file."""
 
     def __init__(self) -> None:
         # Opened for appending, so the program continues at the new end after a truncation.
         self.file: IO[str] = tempfile.TemporaryFile("a+", encoding="utf-8", errors="replace")  # noqa: SIM115 - lives as long as the connection
 
     def last(self, most: int = 300) -> str:
-        """The end of it on one line."""
+        """The end of the log on one line."""
         size = os.fstat(self.file.fileno()).st_size
-        # Not by seeking: the program shares the position.
+        # Without seeking, because the program shares the file position.
         text = os.pread(self.file.fileno(), 4_000, max(0, size - 4_000)).decode("utf-8", "replace")
         flat = " ".join(text.split())
         return flat if len(flat) <= most else "…" + flat[-most:]
@@ -48,7 +48,7 @@ class ServerLog:
 
 
 class ExpandedSettings:
-    """A server's settings with the variables filled in."""
+    """A server's settings with environment variables expanded."""
 
     def __init__(self, name: str, settings: McpServerSettings, environ: Mapping[str, str]) -> None:
         self._name, self._environ = name, environ
@@ -61,7 +61,7 @@ class ExpandedSettings:
         self._secrets |= {*self.env.values(), *self.headers.values()}
 
     def masked(self, text: str) -> str:
-        """A text without what was filled in."""
+        """A text without the expanded values."""
         for secret in sorted(self._secrets, key=len, reverse=True):
             if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "[key]")
@@ -85,7 +85,7 @@ class ExpandedSettings:
 async def reach(
     filled: ExpandedSettings, log: ServerLog, started: asyncio.Future[None], ended: asyncio.Event
 ) -> AsyncIterator[Any]:
-    """The streams of a server; `started` is done once its program runs, `ended` is set when the server hangs up."""
+    """The streams of a server; `started` is done once its program runs, `ended` is set when it disconnects."""
     if filled.command is not None:
         from mcp import StdioServerParameters, stdio_client
 
@@ -98,7 +98,7 @@ async def reach(
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        # A server may think for long before its first byte; the limit of a call is elsewhere.
+        # A server may take long before its first byte; calls have their own timeout.
         limits = httpx2.Timeout(30.0, read=None)
         async with (
             httpx2.AsyncClient(headers=filled.headers, timeout=limits) as client,

@@ -23,16 +23,16 @@ from plimsoll.tools.process import run_process
 _SHOWN = 300
 _BEFORE = 100
 _LONGEST_LINE = 8_000_000  # bytes of one line of results
-_GLOB_SECONDS = 0.25  # for one path; a glob of many stars may take exponential time
+_GLOB_SECONDS = 0.25  # for one path; a glob with many stars may take exponential time
 
 
 class SearchFailed(ValueError):
-    """The search gave no answer; the text says why."""
+    """The search failed; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is searched, and where; `glob` is an expression that fits paths relative to `path`."""
+    """What to search and where; `glob` is a regular expression for paths relative to `path`."""
 
     path: Path
     pattern: str | None  # None: names only
@@ -53,7 +53,7 @@ class SearchMatch:
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """The results in order of path; whether there are more, and whether time ran out."""
+    """The results in order of path; whether there are more, and whether it timed out."""
 
     hits: tuple[SearchMatch, ...]
     is_all: bool
@@ -61,7 +61,7 @@ class SearchResults:
 
 
 class _Lines:
-    """Results as they come, until there are enough."""
+    """Collects results until there are enough."""
 
     def __init__(self, wanted: SearchRequest) -> None:
         self._wanted = wanted
@@ -79,7 +79,7 @@ class _Lines:
             try:
                 hit = self._hit(line)
             except TimeoutError:
-                return True  # one path takes that long, so others do too
+                return True  # if one path takes this long, others do too
             if hit is not None:
                 self.hits.append(hit)
             if self.is_full:
@@ -117,7 +117,7 @@ async def find(wanted: SearchRequest, ripgrep: str | None, environment: Mapping[
         try:
             return await _run(_ripgrep(wanted, ripgrep), wanted, environment)
         except SearchFailed:
-            # Most likely an expression that only Python knows; otherwise the other says what is wrong.
+            # Probably an expression that only Python supports; otherwise its error message is used.
             pass
     with as_file(files("plimsoll.tools.search").joinpath("searcher.py")) as script:
         return await _run(_python(wanted, script), wanted, environment)

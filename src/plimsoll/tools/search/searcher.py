@@ -2,8 +2,8 @@
 
     arguments, one line of JSON ──► this script ──► ["path", line, "text", start of the match]  one per line
 
-It goes through directories in order of name, leaves out what .gitignore names, .git
-and binary files, and follows no links. Killing it is how a search is stopped.
+It walks directories in order of name, skips .git, binary files and what .gitignore lists, and follows no links. To
+stop a search, kill the script.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any
 
 _LONGEST_LINE = 1_000_000  # bytes; a longer line is searched in pieces
 _SHOWN = 300
-_BEFORE = 100  # characters in front of the match
+_BEFORE = 100  # characters before the match
 
 
 class IgnoreRules:
@@ -37,7 +37,7 @@ class IgnoreRules:
         return IgnoreRules((*self._rules, (directory, spec)))
 
     def holds(self, path: str, is_directory: bool) -> bool:
-        """Whether a path is left out; the rules of the nearest directory that say anything decide."""
+        """Whether a path is ignored; the nearest directory with a matching rule decides."""
         for directory, spec in reversed(self._rules):
             relative = os.path.relpath(path, directory)
             decided = spec.check_file(relative + "/" if is_directory else relative).include
@@ -57,12 +57,12 @@ def above(directory: str) -> IgnoreRules:
     ignored = IgnoreRules()
     for folder in reversed(chain[1:]):
         ignored = ignored.below(folder)
-    # Who names an ignored directory wants to look into it.
+    # A user who names an ignored directory wants to search it.
     return IgnoreRules() if ignored.holds(directory, is_directory=True) else ignored
 
 
 def walk(directory: str, ignored: IgnoreRules) -> Iterator[str]:
-    """Every file below a directory that is not left out, in order of path."""
+    """Every file below a directory that is not ignored, in order of path."""
     ignored = ignored.below(directory)
     try:
         with os.scandir(directory) as found:
@@ -80,7 +80,7 @@ def walk(directory: str, ignored: IgnoreRules) -> Iterator[str]:
 
 
 def fits(path: str, top: str, glob: re.Pattern[str] | None) -> bool:
-    """Whether a path fits the glob, by its name or from the top on."""
+    """Whether a path matches the glob, by its name or relative to the top."""
     if glob is None:
         return True
     return bool(glob.fullmatch(os.path.relpath(path, top).replace(os.sep, "/")))

@@ -78,7 +78,7 @@ def _check(arguments: Arguments) -> None:
 
 
 def expression(glob: str) -> str:
-    """A glob as a regular expression for relative paths: without a slash it fits names in any directory."""
+    """A glob as a regular expression for relative paths: without a slash it matches names in any directory."""
     glob = glob.removeprefix("./")
     pieces = ["" if "/" in glob.strip("/") else "(?:.*/)?"]
     at = 0
@@ -103,7 +103,7 @@ def expression(glob: str) -> str:
             at += 1
     text = "".join(pieces)
     try:
-        re.compile(text)  # by the program that searches without ripgrep
+        re.compile(text)  # as the search without ripgrep does
         regex.compile(text)
     except (re.error, regex.error):
         return "(?:.*/)?" + re.escape(glob)

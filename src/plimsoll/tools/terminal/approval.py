@@ -1,11 +1,11 @@
 """Whether a command line runs without approval, and what a user may allow permanently.
 
-    every command only reads, or was allowed        no reason to ask
-    one of them is unknown                          a reason, and the program as something to allow
+    every command is read-only or allowed           no reason to ask
+    one of them is unknown                          a reason, and the program that could be allowed
     the line is more than words and pipes           a reason, and nothing to allow
 
-`cd` is followed: what comes after it must be harmless in the old directory and in the new one,
-because it depends on the commands themselves which of them it will be.
+`cd` is followed: the commands after it must be harmless in both the old directory and the new one, because whether
+`cd` succeeds depends on the commands.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +29,7 @@ _MOST_DIRECTORIES = 8
 
 @dataclass(slots=True)
 class ApprovalDecision:
-    """What is doubtful about a command line; without doubts it runs."""
+    """The doubts about a command line; without doubts it runs."""
 
     doubts: list[ApprovalReason] = field(default_factory=list)
     used: set[str] = field(default_factory=set)  # programs that run because they were allowed
@@ -48,7 +48,7 @@ class ApprovalDecision:
 def approval_for(
     text: str, directory: Path, place: Workspace, allow: Collection[str] = (), granted: Collection[str] = ()
 ) -> ApprovalDecision:
-    """`allow` comes from the settings and may name any program; `granted` from the user's answers."""
+    """`allow` comes from the settings and may name any program; `granted` comes from the user's answers."""
     verdict = ApprovalDecision()
     if EVERYTHING in allow:
         verdict.used.add(EVERYTHING)

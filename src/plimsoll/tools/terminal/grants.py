@@ -2,8 +2,7 @@
 
     {"/home/ada/harbour": ["git commit", "pytest"]}
 
-A file inside of the project counts for nothing, so that nothing in a cloned repository can
-allow anything.
+Files inside the project are ignored, so that a cloned repository cannot allow anything.
 """
 
 import json
@@ -25,7 +24,7 @@ class Grants:
         return self.file is not None and not place.is_inside(self.file.resolve())
 
     def of(self, place: Workspace) -> frozenset[str]:
-        """What is allowed in a project."""
+        """The allowed programs of a project."""
         return frozenset(self._read().get(str(place.root), ())) if self.can_store(place) else frozenset()
 
     def add(self, place: Workspace, programs: Iterable[str]) -> None:

@@ -2,7 +2,7 @@
 
     b"10%\\r50%\\r100%\\n\\x1b[32mok\\x1b[0m\\n"   ->   "100%\\nok\\n"
 
-Values of environment variables that hold secrets are replaced, whoever printed them.
+Values of secret environment variables are masked, whichever program printed them.
 """
 
 import re
@@ -22,14 +22,14 @@ def readable(kept: BoundedBytes, environment: Mapping[str, str]) -> str:
         return f"[binary output, {kept.total:,} bytes, not shown]"
     if not kept.left_out:
         return without_values(_clean((kept.head + kept.tail).decode("utf-8", "replace")), environment)
-    # Cut in the middle of a character, each side loses that character.
+    # If the cut is in the middle of a character, that character is dropped.
     head, tail = (_clean(side.decode("utf-8", "ignore")) for side in (kept.head, kept.tail))
     text = f"{head}\n[… {kept.left_out:,} bytes left out …]\n{tail}"
     return without_values(text, environment)
 
 
 def last_line(kept: BoundedBytes, environment: Mapping[str, str]) -> str:
-    """The last line so far that is not empty; nothing of binary output."""
+    """The last non-empty line so far; empty for binary output."""
     end = (kept.head + kept.tail if kept.total <= _SAMPLE else kept.tail or kept.head)[-_SAMPLE:]
     if is_binary(end):
         return ""
@@ -38,7 +38,7 @@ def last_line(kept: BoundedBytes, environment: Mapping[str, str]) -> str:
 
 
 def is_binary(sample: bytes) -> bool:
-    """Whether these bytes are no text: zeros, or mostly not UTF-8."""
+    """Whether these bytes are not text: zeros, or mostly not UTF-8."""
     sample = sample[:_SAMPLE]
     if b"\0" in sample:
         return True

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-_MOST_FILES = 20_000  # looked at below a directory before it is read as a whole: about 50 ms
+_MOST_FILES = 20_000  # checked below a directory before a command reads all of it: about 50 ms
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """A project's root, and how files with credentials are called."""
+    """A project's root, and the name patterns of credential files."""
 
     root: Path
     credentials: Sequence[str]
@@ -28,7 +28,7 @@ class Paths:
         return real == self.root or self.root in real.parents
 
     def problem(self, word: str, directory: Path, *, names_only: bool = False) -> str | None:
-        """Why a word should be asked about; `names_only`: the file is named and not read."""
+        """Why a word needs approval; `names_only`: the file is named but not read."""
         for candidate in _candidates(word):
             if candidate == "/dev/null":
                 continue
@@ -42,7 +42,7 @@ class Paths:
         return None
 
     def tree_problem(self, words: Sequence[str], directory: Path) -> str | None:
-        """Why reading everything below these directories should be asked about."""
+        """Why reading everything below these directories needs approval."""
         seen = 0
         for word in words:
             for folder, folders, names in os.walk(directory / word):

@@ -4,9 +4,9 @@
     git -c alias.x='!rm -rf ~' x        Doubt("runs `git -c`, …")
     npm test                            Doubt("runs `npm test`, …", program="npm test")
 
-What is known to read is data (`read_only.toml`): programs, and for each the options that keep
-it so. Everything else is a doubt: another program, another option, a path outside of the
-project or to credentials. Only a doubt about the program itself can be settled for good.
+Read-only commands are data (`read_only.toml`): programs, each with the options that keep it read-only. Everything
+else is a doubt: another program, another option, a path outside the project or to credentials. Only a doubt about the
+program itself can be allowed permanently.
 """
 
 import re
@@ -29,7 +29,7 @@ _URL = re.compile(r"(?:https?|ssh|git)://")
 
 @dataclass(frozen=True, slots=True)
 class ApprovalReason:
-    """Why a person should be asked; `program` is what they may allow for good, if anything."""
+    """Why a user must be asked; `program` is what they can allow permanently, if anything."""
 
     reason: str
     program: str = ""
@@ -37,7 +37,7 @@ class ApprovalReason:
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """How one program may be called; the fields are explained in `read_only.toml`."""
+    """How one program may be called; `read_only.toml` explains the fields."""
 
     flags: str = ""
     texts: str = ""
@@ -57,12 +57,12 @@ class _Program:
 
 @dataclass(slots=True)
 class _Call:
-    """The arguments of one call, read with the options that are known."""
+    """The arguments of one call, parsed with the known options."""
 
     program: _Program
     options: set[str] = field(default_factory=set)
     operands: list[str] = field(default_factory=list)
-    values: list[str] = field(default_factory=list)  # of options, where they are paths
+    values: list[str] = field(default_factory=list)  # of options that take paths
     unknown: str = ""
 
     def has_any(self, options: str) -> bool:
@@ -71,7 +71,7 @@ class _Call:
 
     @property
     def _has_first(self) -> bool:
-        """Whether the first operand is a text, such as a pattern, rather than a path."""
+        """Whether the first operand is text, such as a pattern, and not a path."""
         return bool(self.program.first) and not self.has_any(self.program.no_first)
 
     @property
@@ -81,7 +81,7 @@ class _Call:
 
     @property
     def has_known_form(self) -> bool:
-        """Whether operands and options are such that the program is known to only read."""
+        """Whether the program is known to be read-only with these operands and options."""
         program = self.program
         if self._has_first and not (self.operands and re.fullmatch(program.first, self.operands[0])):
             return False
@@ -105,7 +105,7 @@ class _Call:
                 self._read_options(word, rest, flags)
 
     def _read_options(self, word: str, rest: list[str], flags: Collection[str]) -> None:
-        """Take the options in one word, and the value of the last one from the words after it."""
+        """Parse the options in one word; the last one may take its value from the following words."""
         program, values = self.program, self.program.values.split()
         valued = {*program.texts.split(), *values}
         for option, value in [(word, None)] if program.long else _pieces(word, valued):
@@ -127,7 +127,7 @@ class _Call:
 def approval_reason(
     command: ShellCommand, words: Sequence[str], directory: Path, paths: Paths, environment: Mapping[str, str]
 ) -> ApprovalReason | None:
-    """Why one simple command, expanded to these words, may do more than read."""
+    """Why one simple command, expanded to these words, may not be read-only."""
     name, program, arguments, moved = _found(words)
     key = grantable(words)
     if program is None:
@@ -157,12 +157,12 @@ def approval_reason(
 
 
 def grant_obstacle(words: Sequence[str], directory: Path, paths: Paths) -> ApprovalReason | None:
-    """Why a program that is allowed is asked about all the same: the paths in its words."""
+    """Why an allowed program needs approval anyway: the paths in its words."""
     return _path_doubt([word for word in words[1:] if not _URL.match(word)], directory, paths, names=False)
 
 
 def grantable(words: Sequence[str]) -> str:
-    """What can be allowed for good: `pytest`, `git commit`; empty for what runs anything it is given."""
+    """What can be allowed permanently: `pytest`, `git commit`; empty for programs that run arbitrary code."""
     name, lists = words[0], _lists()
     if "/" in name or not re.fullmatch(r"[\w.+-]+", name) or _fits(name, lists["never"]):
         return ""
@@ -175,7 +175,7 @@ def grantable(words: Sequence[str]) -> str:
 
 
 def _found(words: Sequence[str]) -> tuple[str, _Program | None, Sequence[str], Sequence[str]]:
-    """The entry for these words: its name, what is known, its arguments, and the directories it changes to first."""
+    """The entry for these words: its name, its rules, its arguments, and the directories it changes to first."""
     name, programs = words[0], _programs()
     if name in _lists()["version"] and list(words[1:]) == ["--version"]:
         return name, _Program(is_free=True), (), ()
@@ -199,7 +199,7 @@ def _found(words: Sequence[str]) -> tuple[str, _Program | None, Sequence[str], S
 
 
 def _pieces(word: str, valued: Collection[str]) -> Iterator[tuple[str, str | None]]:
-    """The options in one word, each with the value that it carries: --color=auto, -rn, -A3."""
+    """The options in one word, each with its attached value: --color=auto, -rn, -A3."""
     if word.startswith("--"):
         name, equals, value = word.partition("=")
         yield name, value if equals else None
@@ -226,7 +226,7 @@ def _has_pattern(command: ShellCommand) -> bool:
 
 
 def _is_replaceable(program: str, paths: Paths, environment: Mapping[str, str]) -> bool:
-    """Whether the project could put its own program in the place of this one."""
+    """Whether the project could replace this program with its own."""
     searched = environment.get("PATH", "")
     if not all(folder.startswith("/") for folder in searched.split(":") if searched):
         return True
@@ -235,7 +235,7 @@ def _is_replaceable(program: str, paths: Paths, environment: Mapping[str, str]) 
 
 
 def _program_in_git_settings(directory: Path, environment: Mapping[str, str]) -> str:
-    """The setting of the repository, if any, that makes a reading command run a program."""
+    """The repository setting, if any, that makes a read-only command run a program."""
     listing = ["git", "config", "--includes", "--show-scope", "--name-only", "--list", "-z"]
     try:
         done = subprocess.run(listing, cwd=directory, env=dict(environment), capture_output=True, timeout=10)
@@ -255,7 +255,7 @@ def _fits(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _joined(one: _Program, other: _Program) -> _Program:
-    """An entry with the options of another besides its own, and its shape where it has none."""
+    """An entry with another's options added, and its shape if it has none."""
     joined: dict[str, Any] = {
         name: f"{getattr(other, name)} {getattr(one, name)}" for name in ("flags", "texts", "values", "trees")
     }
@@ -287,6 +287,6 @@ def _with_inherited(program: _Program, known: Mapping[str, _Program]) -> _Progra
 
 
 def credential_patterns() -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
-    """Names of files with credentials, names that only look so, and folders of credentials."""
+    """Name patterns of credential files, exceptions to them, and credential folders."""
     lists = _lists()
     return lists["credentials"], lists["not_credentials"], lists["credential_folders"]

@@ -1,9 +1,9 @@
 """Runs commands in bubblewrap: the project is writable, the rest of the machine read-only.
 
-    /           read-only            /tmp, /run   empty and the command's own (no sockets of services)
+    /           read-only            /tmp, /run   empty and private (no sockets of services)
     project     read and write       network      none, unless `tools.terminal.network` allows it
 
-Processes have their own number space, so everything that a command started ends with it.
+Processes have a separate PID namespace, so everything that a command starts ends with it.
 """
 
 import shlex
@@ -17,7 +17,7 @@ _ALONE = shlex.split(
     "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --cap-drop ALL --die-with-parent "
     "--ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run"
 )
-_RESOLVER = "/run/systemd/resolve"  # where /etc/resolv.conf often points to
+_RESOLVER = "/run/systemd/resolve"  # often the target of /etc/resolv.conf
 
 
 def require_bubblewrap() -> str:
@@ -32,7 +32,7 @@ def require_bubblewrap() -> str:
 
 
 def sandboxed(argv: Sequence[str], root: Path, directory: Path, *, network: bool) -> list[str]:
-    """The same program inside of a sandbox whose only writable directory is the project's root."""
+    """The program inside a sandbox whose only writable directory is the project's root."""
     net = ("--ro-bind-try", _RESOLVER, _RESOLVER) if network else ("--unshare-net",)
     place = ("--bind", str(root), str(root), "--chdir", str(directory))
     return [require_bubblewrap(), *_ALONE, *net, *place, "--", *argv]

@@ -6,8 +6,8 @@
 Words, quotes, escapes, `*` and `?`, `~`, line continuations, comments, the separators
 `;` `|` `&&` `||` and newline, and redirections that lose or merge output. Everything else
 is `UnsupportedSyntax`: variables, substitutions, here-documents, files, background jobs, braces,
-functions, compound commands. For what it accepts, the words are the words that bash passes on;
-the tests compare the two.
+functions, compound commands. For accepted text, the words are those that bash passes to the program; the tests
+compare the two.
 """
 
 import glob
@@ -51,7 +51,7 @@ _RESERVED = frozenset(
 
 
 class UnsupportedSyntax(Exception):
-    """The command uses more of the shell than is understood here; says what."""
+    """The command uses shell syntax that is not supported here; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class ShellCommand:
 
 
 def commands_in(text: str) -> list[ShellCommand]:
-    """The simple commands in the order in which they are written."""
+    """The simple commands, in order."""
     if _CONTROL.search(text):
         raise UnsupportedSyntax("control characters")
     found, current, needs_more = [], ShellCommand(), False
@@ -115,7 +115,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _named(rest: str) -> str:
-    """What could not be read, in words."""
+    """A description of the unsupported syntax."""
     kinds = {"$(": "a substitution", "`": "a substitution", "<(": "a substitution", ">(": "a substitution",
              "<<": "a here-document", "$": "variables", ">": "a redirection", "<": "a redirection",
              "&>": "a redirection", "&": "a background job", "(": "a subshell", "{": "braces", "[": "a [ pattern",

@@ -25,10 +25,10 @@ from plimsoll.tools.terminal.output import last_line, readable
 from plimsoll.tools.terminal.sandbox import sandboxed
 from plimsoll.tools.tool import Approval, Arguments, Interrupted, Tool, ToolContext, ToolResult, failed
 
-# A pager, a password prompt or a progress animation would wait for a terminal that is not there; CDPATH would
-# make `cd` go elsewhere than it says.
+# A pager, a password prompt or a progress animation would wait for a terminal that does not exist; CDPATH would
+# redirect `cd`.
 _QUIET = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "TERM": "dumb", "CDPATH": ""}
-# A repository can name programs that git runs while it only reads. They need somebody's approval.
+# A repository can configure programs that git runs even while it only reads. They need approval.
 _GIT_SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
@@ -39,7 +39,7 @@ _GIT_SETTINGS = {
 
 
 class Terminal(Tool):
-    """Runs commands. Without `grants`, nothing can be allowed for good."""
+    """Runs commands. Without `grants`, nothing can be allowed permanently."""
 
     permission_setting = "tools.terminal.allow"
 
@@ -53,11 +53,11 @@ class Terminal(Tool):
         super().__init__(definition_of("terminal"))
         self._seconds, self._longest = seconds, longest
         self._settings, self._grants = settings or TerminalSettings(), grants or Grants()
-        # The last call that was asked about.
+        # The last call that needed approval.
         self._judged: tuple[Arguments, ApprovalDecision] = {}, ApprovalDecision()
 
     async def needs_approval(self, arguments: Arguments, context: ToolContext) -> Approval | None:
-        # In a thread: it looks at files and asks git for its settings.
+        # In a thread: it reads files and git's settings.
         verdict = await asyncio.to_thread(self._verdict, arguments, context)
         self._judged = arguments, verdict
         if verdict.reason is None:
@@ -67,7 +67,7 @@ class Terminal(Tool):
 
     async def changes_something(self, arguments: Arguments, context: ToolContext) -> bool:
         verdict = await asyncio.to_thread(self._verdict, arguments, context)
-        # A program that the user allowed runs without a question, but nobody knows that it only reads.
+        # A program that the user allowed runs without approval, but is not known to be read-only.
         return bool(verdict.doubts or verdict.used)
 
     def grant(self, names: Sequence[str], context: ToolContext) -> None:
@@ -99,7 +99,7 @@ class Terminal(Tool):
                 seconds,
                 kept.take
                 if context.on_output is None
-                else partial(_take_and_tell, kept, context.on_output, place.environment),
+                else partial(_take_and_report, kept, context.on_output, place.environment),
             )
         except asyncio.CancelledError:
             raise Interrupted(_result("[cancelled by the user]", kept, context, is_error=True)) from None
@@ -114,7 +114,7 @@ class Terminal(Tool):
 
     async def _environment(self, arguments: Arguments, context: ToolContext) -> dict[str, str]:
         judged, verdict = self._judged
-        if judged is not arguments:  # it was not asked about, or another call was asked about since
+        if judged is not arguments:  # it needed no approval, or another call was checked since
             verdict = await asyncio.to_thread(self._verdict, arguments, context)
         environment = {**context.workplace.environment, **_QUIET}
         is_unasked = not verdict.doubts and not verdict.used
@@ -131,10 +131,10 @@ class Terminal(Tool):
     ) -> tuple[int | None, Path | None]:
         """The exit code and the shell's last directory, if known."""
         shell = shutil.which("bash") or "/bin/sh"
-        told, telling = os.pipe()
+        reading, writing = os.pipe()
         try:
-            os.set_blocking(told, False)
-            argv = [shell, "-c", f"trap 'pwd -P >/dev/fd/{telling}' EXIT; {command}"]
+            os.set_blocking(reading, False)
+            argv = [shell, "-c", f"trap 'pwd -P >/dev/fd/{writing}' EXIT; {command}"]
             if self._settings.sandbox:
                 argv = sandboxed(argv, root, directory, network=self._settings.network)
             try:
@@ -144,26 +144,26 @@ class Terminal(Tool):
                     environment=environment,
                     seconds=seconds,
                     take=take,
-                    keep_open=(telling,),
+                    keep_open=(writing,),
                 )
             finally:
-                os.close(telling)
-            return code, _told_directory(told)
+                os.close(writing)
+            return code, _reported_directory(reading)
         finally:
-            os.close(told)
+            os.close(reading)
 
 
-def _take_and_tell(
-    kept: BoundedBytes, tell: Callable[[str], None], environment: Mapping[str, str], chunk: bytes
+def _take_and_report(
+    kept: BoundedBytes, report: Callable[[str], None], environment: Mapping[str, str], chunk: bytes
 ) -> bool:
-    """Keep what was printed, and tell the last line of it."""
+    """Keep printed output, and report its last line."""
     is_enough = kept.take(chunk)
-    tell(last_line(kept, environment))
+    report(last_line(kept, environment))
     return is_enough
 
 
 def with_git_settings(environment: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which git takes these settings, whatever the repository says."""
+    """An environment in which git uses these settings, overriding the repository's."""
     given = environment.get("GIT_CONFIG_COUNT", "0")
     first = int(given) if given.isdecimal() else 0
     more = {"GIT_CONFIG_COUNT": str(first + len(settings))}
@@ -172,9 +172,9 @@ def with_git_settings(environment: Mapping[str, str], settings: Mapping[str, str
     return {**environment, **more}
 
 
-def _told_directory(told: int) -> Path | None:
+def _reported_directory(reading: int) -> Path | None:
     try:
-        text = os.read(told, 65_536).decode("utf-8", "surrogateescape")
+        text = os.read(reading, 65_536).decode("utf-8", "surrogateescape")
     except BlockingIOError:
         return None
     path = Path(text.removesuffix("\n"))
@@ -192,7 +192,7 @@ def _exit_line(code: int) -> str:
 
 
 def _result(last: str, kept: BoundedBytes, context: ToolContext, is_error: bool = False) -> ToolResult:
-    """Output and last line within the limit; the last line always whole."""
+    """Output and last line within the limit; the last line is always complete."""
     output = readable(kept, context.workplace.environment)
     room = max(0, context.output_limit - len(last) - 1)
     text, whole = shortened(output.rstrip("\n"), room)
