@@ -3,8 +3,8 @@
     {"query": "billing port"}   ─► messages of this conversation that match, each with its handle
     {"handle": "h:3f2a9c1b7d"}  ─► the original text, a page at a time
 
-It reads one session of one owner's archive, up to the message at which a branch left it; no argument can reach beyond it.
-Definition: `recall_definition.py`.
+It reads one session of one owner's archive, up to the message at which a branch left it; no argument can
+reach beyond it. Definition: `recall_definition.py`.
 """
 
 import json
