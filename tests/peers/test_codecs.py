@@ -57,3 +57,11 @@ def test_sessions_of_google_adk_with_the_same_id_are_one_conversation_only_for_o
     command = [str(peer.python), str(DRIVERS / "google_adk_users.py")]
     # The first request with the same conversation as each of four: another user, another app, the first user again.
     assert run_client(command, {}, tmp_path / "host", {}) == [0, 1, 2, 0]
+
+
+def test_a_tool_that_a_code_agent_of_smolagents_calls_says_that_it_does_nothing(tmp_path: Path) -> None:
+    peer = PEERS["adapter-smolagents"]
+    assert peer.is_installed, f"{peer.name} is not installed; run `make peers`"
+    command = [str(peer.python), str(DRIVERS / "smolagents_code_agent.py")]
+    said = run_client(command, {}, tmp_path / "host", {})
+    assert said == "compact_context does nothing here: it works in a ToolCallingAgent, not in code."

@@ -19,7 +19,8 @@ with host_package("smolagents", "smolagents"):
     from smolagents import ChatMessage, Model, Tool
     from smolagents.models import get_tool_json_schema
 
-_NEWEST: ContextVar[Sequence[ChatMessage]] = ContextVar("plimsoll_smolagents_messages", default=())
+# What this agent sent last; unset in the threads in which a `CodeAgent` runs code.
+_NEWEST: ContextVar[Sequence[ChatMessage] | None] = ContextVar("plimsoll_smolagents_messages", default=None)
 
 
 class PlimsollModel(Model):
@@ -83,9 +84,12 @@ def _tool(function: dict[str, Any], history: HistoryCompactor) -> Tool:
         skip_forward_signature_validation = True
 
         def forward(self, **arguments: Any) -> str:
+            newest = _NEWEST.get()
+            if newest is None:
+                return f"{self.name} does nothing here: it works in a ToolCallingAgent, not in code."
             given = {key: value for key, value in arguments.items() if value}
             # A handle is that of a message as it was sent; a search needs the host's own messages.
-            log = None if given.get("handle") else searched(_NEWEST.get())
+            log = None if given.get("handle") else searched(newest)
             return history.answer(self.name, given, log)
 
     return ContextTool()
