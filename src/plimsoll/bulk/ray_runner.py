@@ -68,4 +68,10 @@ def _connected(address: str, workers: int | None) -> Any:
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise UserError(f"--ray {address}: Ray cannot be reached: {error}. Check the address.") from error
+    except Exception as error:
+        if type(error) is not Exception:  # Ray raises nothing narrower when a node does not start within 30 s
+            raise
+        raise UserError(
+            f"--ray {address}: Ray did not start: {error} Try again when the machine is less busy, or without --ray."
+        ) from error
     return ray
