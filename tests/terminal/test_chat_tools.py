@@ -4,10 +4,13 @@ import asyncio
 
 import pytest
 from chat_in_process import Seat, talk, type_keys
+from click.testing import CliRunner
+from rich.console import Console
 
-from plimsoll.terminal.chat.approval import _prompt
+from plimsoll.terminal.chat.approval import _prompt, _show
 from plimsoll.terminal.chat.folded_outputs import LINES, FoldedOutputs, diff_lines
 from plimsoll.terminal.chat.status_lines import running_line
+from plimsoll.terminal.main import plimsoll
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion
 
@@ -99,6 +102,35 @@ def test_the_question_about_a_diff_offers_to_view_the_rest():
         _prompt(question, 0) == "  make this change? [y/N, a = accept all edits from now on, or say why not] "
     )
     assert "v = view 31 more lines" in _prompt(question, 31)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shown"),
+    [
+        ("ls \x1b[;$(./x)", "ls \\x1b[;$(./x)"),  # a terminal takes `ESC [ ; $ ( . / x` for a sequence
+        ("ls \x1b;reboot", "ls \\x1b;reboot"),
+        ("echo \u202etoober # \u2066", "echo \\u202etoober # \\u2066"),
+        ("ls\rrm -r .", "ls\\rrm -r ."),
+        ("cat a\u200bb \U000e0041 \ud800", "cat a\\u200bb \\U000e0041 \\ud800"),
+        ("cat <<E\n\tif 漢字 é 👩‍🚀\nE", "cat <<E\n\tif 漢字 é 👩\\u200d🚀\nE"),
+    ],
+)
+def test_what_a_person_approves_is_shown_with_every_character_that_runs(capsys, hidden, shown):
+    _show(ApprovalQuestion("1", "terminal", {"command": hidden}, "may change files"), Console())
+    assert capsys.readouterr().out == f"⚠ terminal(command={shown}) may change files.\n"
+    _show(ApprovalQuestion("1", "mcp_demo_run", {"script": hidden}, "is destructive"), Console())
+    assert f"script={' '.join(shown.split())})" in capsys.readouterr().out
+    diff = f"--- a\n+++ a\n@@ -1 +1 @@\n-old\n+{hidden}\n"
+    assert [line for line, _ in diff_lines(diff)][2:] == f"+{shown}".split("\n")
+
+
+def test_an_error_that_quotes_a_file_prints_nothing_that_a_terminal_acts_on(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("PLIMSOLL_HOME", str(home))
+    home.mkdir()
+    (home / "config.yaml").write_text('"\\e]0;owned\\a\\e[2J\\u202e": 1\n', "utf-8")
+    result = CliRunner().invoke(plimsoll, ["config", "check"])
+    assert "owned" in result.output
+    assert not set(result.output) & set("\x1b\x07\u202e")
 
 
 def test_a_diff_shows_every_changed_line_also_one_that_looks_like_its_head():

@@ -72,7 +72,7 @@ def check(ctx: click.Context) -> None:
     _tell(report.notices)
     if report.loaded is None:
         for problem in report.problems:
-            click.echo(str(problem), err=True)
+            click.echo(plain(str(problem)), err=True)
         ctx.exit(2)
     kinds = [given[0].source.kind for given in report.loaded.given.values()]
     in_file = sum(any(one.source.kind == "file" for one in given) for given in report.loaded.given.values())
@@ -209,4 +209,4 @@ def _as_yaml(loaded: LoadedSettings, values: Mapping[str, Any], above: tuple[str
 
 def _tell(notices: Iterable[str]) -> None:
     for notice in notices:
-        click.echo(f"note: {notice}", err=True)
+        click.echo(f"note: {plain(notice)}", err=True)

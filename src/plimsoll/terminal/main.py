@@ -105,7 +105,9 @@ class CommandLineError(click.ClickException):
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"plimsoll: {self.message}", file=file, err=file is None)
+        from plimsoll.terminal.tables import plain  # it may quote a file or a key of somebody else
+
+        click.echo(f"plimsoll: {plain(self.message)}", file=file, err=file is None)
 
 
 class LazyGroup(click.Group):

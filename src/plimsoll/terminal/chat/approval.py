@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from plimsoll.terminal.chat.folded_outputs import diff_lines, is_diff
-from plimsoll.terminal.tables import plain
+from plimsoll.terminal.tables import plain, spelled_out
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion
 
 _YES, _NO, _ALWAYS, _VIEW = ("y", "yes"), ("", "n", "no"), ("a", "always"), ("v", "view")
@@ -57,7 +57,7 @@ def _prompt(question: ApprovalQuestion, hidden: int) -> str:
 
 
 def _print_diff(diff: str, console: Console, most: int | None) -> int:
-    lines = diff_lines(diff) if is_diff(diff) else [(line, "") for line in plain(diff).splitlines()]
+    lines = diff_lines(diff) if is_diff(diff) else [(line, "") for line in spelled_out(diff).split("\n")]
     for line, style in lines[:most]:
         console.print(Text(f"  {line}", style), soft_wrap=True)
     return max(0, len(lines) - most) if most is not None else 0
@@ -65,9 +65,9 @@ def _print_diff(diff: str, console: Console, most: int | None) -> int:
 
 def _shown(name: str, value: object) -> str:
     """Show a command completely: its length must not hide what needs approval."""
-    return plain(str(value)) if name == "command" else _short(value)
+    return spelled_out(str(value)) if name == "command" else _short(value)
 
 
 def _short(value: object) -> str:
-    text = " ".join(plain(str(value)).split())
+    text = " ".join(spelled_out(str(value)).split())
     return text if len(text) <= 300 else f"{text[:300]}…"

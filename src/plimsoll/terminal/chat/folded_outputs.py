@@ -11,7 +11,7 @@ Each press shows one more, the newest first.
 
 from dataclasses import dataclass, field
 
-from plimsoll.terminal.tables import plain
+from plimsoll.terminal.tables import plain, spelled_out
 
 MOST = 50  # outputs that can be unfolded
 LINES = 12  # of a diff that is shown at once
@@ -59,7 +59,7 @@ def diff_lines(diff: str) -> list[tuple[str, str]]:
 
     Only the first two lines are the header: further down, an added line may begin with `++ `.
     """
-    lines = plain(diff).splitlines()
+    lines = spelled_out(diff.replace("\r\n", "\n")).removesuffix("\n").split("\n")
     return [(line, _COLOURS.get(line[:1], "")) for line in lines[2 if is_diff(diff) else 0 :]]
 
 
