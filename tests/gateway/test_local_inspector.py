@@ -1,6 +1,7 @@
 """`plimsoll inspect`: the page on this machine, for the browser that it was opened in."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -25,7 +26,7 @@ from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import Settings
 from plimsoll.errors import UserError
 from plimsoll.gateway.inspector.local_app import LocalInspector
-from plimsoll.gateway.inspector.standalone import write_page
+from plimsoll.gateway.inspector.standalone import redacted, write_page
 from plimsoll.terminal.main import plimsoll
 
 EXAMPLE = str(files("plimsoll").joinpath("examples", "fastapi.json"))
@@ -167,6 +168,28 @@ def test_one_file_holds_the_session_without_its_secrets(tmp_path: Path) -> None:
     assert "The token is" in text
     assert SECRET not in text
     assert "<script>alert(1)" not in text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"password": ["hunter2", {"old": "hunter2"}]},
+        {"api_key": {"value": "hunter2"}},
+        {"secret": 20042004},
+        {"args": ["deploy", "--password", "hunter2"]},
+        {"headers": [["x-api-key", "hunter2"]]},
+        {"env": [{"name": "DB_PASSWORD", "value": "hunter2"}]},
+    ],
+)
+def test_a_secret_that_only_its_name_shows_is_redacted_whatever_its_kind(value: object) -> None:
+    told = json.dumps(redacted(value))
+    assert "hunter2" not in told
+    assert "2004" not in told
+
+
+def test_names_of_secrets_redact_nothing_else() -> None:
+    value = {"tokens": [1, 2], "names": ["password", "user", "harbour"], "secret": None, "token": True}
+    assert redacted(value) == value
 
 
 def test_a_page_that_cannot_be_written_says_where(tmp_path: Path) -> None:

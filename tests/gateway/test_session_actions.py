@@ -322,7 +322,9 @@ def test_the_timeline_names_the_author_of_a_change(home: Path, sessions: Session
     assert events == sessions.http.get(f"/sessions/{id}/compactions").json()["compactions"]
 
 
-def test_a_read_only_key_reads_the_sessions_of_its_owner_and_can_do_nothing(tmp_path: Path) -> None:
+def test_a_read_only_key_reads_the_sessions_of_its_owner_and_never_reaches_the_upstream(
+    tmp_path: Path,
+) -> None:
     owner = {"authorization": f"Bearer {add_key(tmp_path, 'owner')}"}
     made = CliRunner().invoke(
         _keys(), ["add", "watcher", "--read-only", "owner"], env={"PLIMSOLL_HOME": str(tmp_path)}
@@ -344,6 +346,9 @@ def test_a_read_only_key_reads_the_sessions_of_its_owner_and_can_do_nothing(tmp_
                 assert "read-only" in refused.json()["detail"]
         for path in ("/v1/messages", "/v1/chat/completions", "/v1/compact"):
             assert http.post(path, json={"model": "m", "messages": []}, headers=watcher).status_code == 403
+        for path in ("/v1/models", "/v1/models/gpt-4.1", "/v1/files", "/v1beta/models"):
+            assert http.get(path, headers=watcher).status_code == 403, path
+        assert http.get("/metrics", headers=watcher).status_code == 200
         assert http.get(f"/sessions/{id}", headers=owner).json()["title"] == "mine"
         http.close()
     assert server.requests == []

@@ -47,6 +47,8 @@ _READ_ONLY = (
     "key that can write."
 )
 _READING = frozenset({"GET", "HEAD"})
+# What a read-only key may read. Every other path asks the upstream, with the gateway's own key.
+_READABLE = (*PROBLEM_PATHS, SHELL_PATH, "/metrics")
 _BEARER: tuple[Header, ...] = ((b"www-authenticate", b"Bearer"),)
 _SOON: tuple[Header, ...] = ((b"retry-after", b"2"),)
 _TITLES = {401: "No key", 403: "Not from here", 429: "Too much", 503: "Not now"}
@@ -100,16 +102,17 @@ class Authentication:
         if not self._key_policy.is_keyed:
             self._refuse_other_hosts(scope)
             return NOBODY
-        return await self._with_key(key, self._key_policy.key_cache, scope["method"])
+        is_reading = scope["method"] in _READING and scope["path"].startswith(_READABLE)
+        return await self._with_key(key, self._key_policy.key_cache, is_reading)
 
-    async def _with_key(self, text: str, key_cache: KeyCache, method: str) -> Caller:
+    async def _with_key(self, text: str, key_cache: KeyCache, is_reading: bool) -> Caller:
         if not text:
             raise _Refusal(401, "key", _ASKED, "invalid_api_key", _BEARER)
         try:
             key = await key_cache.find(text)
             if key is None:
                 raise _Refusal(401, "key", _WRONG, "invalid_api_key", _BEARER)
-            if key.reads is not None and method not in _READING:
+            if key.reads is not None and not is_reading:
                 raise _Refusal(403, "read-only", _READ_ONLY.format(name=key.name), "read_only_key")
             await key_cache.admit(key)
         except UsageLimitReached as error:

@@ -33,19 +33,29 @@ async def write_page(inspector: LocalInspector, session: str, path: Path) -> int
     return len(content)
 
 
-def redacted(value: Any) -> Any:
-    """The value with the secrets in all its texts replaced, including those that only their name reveals."""
+def redacted(value: Any, is_secret: bool = False) -> Any:
+    """The value with the secrets in all its texts replaced, including those that only their name reveals.
+
+    `is_secret`: the name of the value reveals that all of it is secret.
+    """
     if isinstance(value, str):
-        return redact(value)
+        return (MARK if value else value) if is_secret else redact(value)
     if isinstance(value, dict):
         named = _is_secret_entry(value)
         return {
-            redact(name): MARK
-            if isinstance(one, str) and one and (is_secret_name(name) or (named and name == "value"))
-            else redacted(one)
+            redact(name): redacted(one, is_secret or is_secret_name(name) or (named and name == "value"))
             for name, one in value.items()
         }
-    return [redacted(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [redacted(one, is_secret or _follows_name(value, place)) for place, one in enumerate(value)]
+    return MARK if is_secret and isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _follows_name(values: list[Any], place: int) -> bool:
+    """Whether a value stands after the name of a secret: `["--password", …]`, or a pair of name and value."""
+    name = values[place - 1] if place else None
+    is_named = isinstance(name, str) and (name.startswith("--") or len(values) == 2)
+    return is_named and is_secret_name(name.lstrip("-"))
 
 
 def _is_secret_entry(value: dict[str, Any]) -> bool:
