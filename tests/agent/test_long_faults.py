@@ -99,8 +99,8 @@ def check(seen, stored, view, turns, done):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", ["anthropic", "openai"])
-def test_250_turns_survive_a_summary_model_that_fails_in_every_way(tmp_path, dialect):
-    turns = 250
+def test_125_turns_survive_a_summary_model_that_fails_in_every_way(tmp_path, dialect):
+    turns = 125
     with (
         ScriptedServer(answering, model="claude-sonnet-5", window=WINDOW) as server,
         Failing(dialect) as failing,
@@ -113,7 +113,7 @@ def test_250_turns_survive_a_summary_model_that_fails_in_every_way(tmp_path, dia
                 heard=failing.heard,
                 summarizer=failing.auxiliary,
                 connection=connection_to(server, dialect=dialect),
-                sentences=112,
+                sentences=224,
             )
         )
         seen, asked = server.requests, failing.server.requests
@@ -147,8 +147,8 @@ def refusing(has_number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("has_number", [True, False])
-def test_120_turns_go_on_with_overflows_in_place_of_a_threshold(tmp_path, has_number):
-    turns = 120
+def test_60_turns_go_on_with_overflows_in_place_of_a_threshold(tmp_path, has_number):
+    turns = 60
     with ScriptedServer(refusing(has_number), model="claude-sonnet-5", window=200_000) as server:
         # The threshold is the whole window that the card states, so that nothing is due before an overflow.
         options = {"window": 200_000, "threshold": 1.0, "sentences": 200}
@@ -169,11 +169,11 @@ def test_120_turns_go_on_with_overflows_in_place_of_a_threshold(tmp_path, has_nu
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", ["anthropic", "openai"])
 def test_a_window_smaller_than_the_card_says_is_learned_once_and_the_answer_keeps_its_room(tmp_path, dialect):
-    turns, max_tokens = 120, 4_000
+    turns, max_tokens = 60, 4_000
     with ScriptedServer(answering, model="claude-sonnet-5", window=REAL_WINDOW) as server:
         connection = connection_to(server, max_tokens, dialect)
         events, stored, view, _ = asyncio.run(
-            talk(server, tmp_path, turns, window=200_000, connection=connection, sentences=67)
+            talk(server, tmp_path, turns, window=200_000, connection=connection, sentences=134)
         )
         seen = server.requests
     done = compactions(events)

@@ -131,7 +131,7 @@ def test_what_a_prepared_summary_kept_is_counted_before_anybody_waits_for_it(mon
     assert len(counted) == 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     words=st.integers(5, 120),
     later=st.lists(st.integers(1, 2_500), max_size=8),

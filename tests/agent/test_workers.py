@@ -15,9 +15,10 @@ import pytest
 from plimsoll.agent import Workers
 from plimsoll.agent.compaction_record import CompactionResult
 from plimsoll.agent.engine_host import EngineHost
-from plimsoll.agent.workers import NotReady, WorkerDied
+from plimsoll.agent.workers import ENGINES, NotReady, WorkerDied
 from plimsoll.context import ContextCompressor
 from plimsoll.context.lcm import LcmEngine
+from plimsoll.gateway.dropin.body_reader import MODULE
 from plimsoll.messages import Message
 
 WINDOW = 8_000
@@ -158,6 +159,13 @@ def test_what_a_job_raises_is_raised_here(workers: Workers) -> None:
 def test_what_is_printed_in_a_worker_does_not_disturb_it(workers: Workers, capfd) -> None:
     workers.run(print, "ahoy")
     assert workers.run(divmod, 7, 2) == (3, 1)
+
+
+def test_a_worker_needs_no_http_client() -> None:
+    modules = f"plimsoll.agent.worker, {ENGINES}, {MODULE}"
+    code = f"import {modules}, sys; print([name for name in ('httpx', 'plimsoll.providers') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_a_worker_ends_when_its_parent_is_killed() -> None:

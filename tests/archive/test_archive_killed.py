@@ -1,4 +1,4 @@
-"""A writing process is killed at random moments, hundreds of times; nothing that it was told is stored is lost."""
+"""A writing process is killed at random moments, again and again; nothing that it was told is stored is lost."""
 
 import multiprocessing
 import os
@@ -40,9 +40,9 @@ def backends_gone() -> None:
 
 
 TRIALS = {
-    "sqlite": Trial(240, 30, 0.004, lambda folder: f"sqlite://{folder}/archive.db", lambda: None),
+    "sqlite": Trial(120, 30, 0.004, lambda folder: f"sqlite://{folder}/archive.db", lambda: None),
     "postgres": Trial(
-        60, 20, 0.03, lambda folder: f"{server().url_for(folder)}&application_name={NAME}", backends_gone
+        40, 20, 0.03, lambda folder: f"{server().url_for(folder)}&application_name={NAME}", backends_gone
     ),
 }
 

@@ -88,7 +88,7 @@ def test_a_constraint_in_a_message_of_its_own_stands_under_constraints(language,
     assert constraint in constraints_of(view)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(
     language=st.sampled_from(sorted(CONSTRAINTS)),
     window=st.sampled_from(WINDOWS[:3]),

@@ -266,7 +266,7 @@ def test_a_large_result_in_the_tail_shrinks_to_what_later_turns_used_only_where_
     assert len(shown["content"]) < 6_000
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.integers(1_000, 40_000))
 def test_a_named_target_is_kept_to(target):
     view = ContextCompressor(context_length=128_000, target_tokens=target).compress(

@@ -166,7 +166,7 @@ def turns(kinds, n):
 @given(
     st.booleans(), OPENINGS, st.lists(TURNS, min_size=2, max_size=4), st.sampled_from([4_000, 8_000, 16_000])
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_repeated_compaction_after_restarts_leaves_one_summary(has_system, opening, batches, window):
     """Each compaction reads plain JSON with a new engine: only words, place and note tell what is ours."""
     view = [*([SYSTEM] if has_system else []), *opening]

@@ -1,6 +1,6 @@
 """Conversations of the shared corpus, each in one window of five: valid and under its threshold.
 
-`bench/quality` compacts all of them; every second one is enough to notice a defect here.
+`bench/quality` compacts all of them; every sixth one is enough to notice a defect here.
 """
 
 import json
@@ -31,9 +31,9 @@ def conversations():
 WINDOWS = [8_000, 64_000, 200_000, 32_000, 128_000]
 
 
-def test_every_second_conversation_becomes_valid_and_fits():
+def test_every_sixth_conversation_becomes_valid_and_fits():
     count = 0
-    for number, messages in enumerate(islice(conversations(), 0, None, 2)):
+    for number, messages in enumerate(islice(conversations(), 0, None, 6)):
         window = WINDOWS[number % len(WINDOWS)]
         engine = ContextCompressor(context_length=window)
         result = engine.compress(messages)
@@ -45,7 +45,7 @@ def test_every_second_conversation_becomes_valid_and_fits():
             assert estimate_messages_tokens_rough(result) <= engine.threshold_tokens
         assert newest in result
         count += 1
-    assert count >= 36
+    assert count >= 18
 
 
 @pytest.mark.parametrize("window", [8_000, 32_000])

@@ -3,7 +3,7 @@
 import json
 import re
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plimsoll import ContextCompressor
@@ -69,6 +69,7 @@ def edited(view, path="src/importer.py"):
     return int(re.search(rf"`{path}` — .*?edited (\d+)×", summary_of(view))[1])
 
 
+@settings(max_examples=50)
 @given(conversations(min_turns=2), st.data())
 def test_reading_on_gives_the_same_facts_as_reading_it_all(messages, data):
     cut = data.draw(st.sampled_from([0, *safe_cuts(messages), len(messages)]))
@@ -165,7 +166,7 @@ def test_what_is_remembered_has_a_limit_and_keeps_what_the_summary_quotes():
         for n in range(300)
     ]
     facts, remembered, quoted = None, SummarySources(), "The value of `limit_3` is what 3 workers need."
-    for turn in range(90):
+    for turn in range(45):
         later = [{**one, "content": one["content"].replace("limit_", f"limit_{turn}_")} for one in said]
         runs = [
             m for n in range(40) for m in step(n, "terminal", {"command": f"make part{turn}-{n}"}, "done")

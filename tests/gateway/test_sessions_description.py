@@ -25,7 +25,7 @@ CHECKED = [
     checks.response_headers_conformance,
 ]
 BOUNDED = settings(
-    max_examples=8,
+    max_examples=5,
     database=None,
     deadline=None,
     phases=[Phase.generate],

@@ -31,7 +31,7 @@ FACTORIES = {
 
 @pytest.mark.parametrize("factory", FACTORIES.values(), ids=FACTORIES.keys())
 def test_the_lossless_engine_keeps_the_contract(factory):
-    assert [str(verdict) for verdict in check_engine(factory, examples=20) if not verdict.kept] == []
+    assert [str(verdict) for verdict in check_engine(factory, examples=10) if not verdict.kept] == []
 
 
 # Short talks in small windows: they must be compacted as much as long ones, and more of them are tried in a second.
@@ -44,7 +44,7 @@ SHORT = st.builds(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(SHORT, st.sampled_from(list(FACTORIES)))
 def test_the_lossless_engine_keeps_the_contract_on_many_conversations(case, name):
     run = run_case(FACTORIES[name], case)

@@ -194,7 +194,7 @@ LARGE = os.environ.get("PLIMSOLL_LARGE") == "1"
 
 class TestAnyOrderKeepsEveryMessageUnderOneLeaf(LosslessMachine.TestCase):
     settings = settings(
-        max_examples=150 if LARGE else 40,
+        max_examples=150 if LARGE else 20,
         stateful_step_count=40 if LARGE else 25,
         derandomize=not LARGE,
         database=None,

@@ -194,7 +194,7 @@ def test_new_writes_an_engine_that_serves_as_it_is(place):
 @pytest.mark.slow
 def test_the_engine_that_new_writes_keeps_the_contract(place):
     place.run("plugins", "new", "keep-ends")
-    done = place.run("plugins", "check", "keep-ends", "--examples", "150")
+    done = place.run("plugins", "check", "keep-ends", "--examples", "50")
     assert done.returncode == 0, done.stdout
 
 

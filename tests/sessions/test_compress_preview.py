@@ -121,7 +121,7 @@ def test_compress_does_what_the_preview_shows_where_the_provider_counts_more_tha
 
 
 @ENGINES
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(turns=st.integers(0, 24), words=st.integers(1, 90), counted=st.sampled_from([0.9, 1.0, 1.3, 2.0]))
 def test_a_compaction_by_hand_happens_exactly_where_the_preview_shows_one(
     tmp_path_factory, engine, turns, words, counted

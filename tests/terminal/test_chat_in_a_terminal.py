@@ -185,7 +185,7 @@ def test_the_embedded_model_talks_compacts_with_a_focus_and_takes_it_back(home, 
 
 
 def test_escape_continues_without_a_summary_that_does_not_come(home):
-    long = "word " * 2_400
+    long = ("word " * 60 + "\n\n") * 40  # paragraphs: an unfinished one is drawn again with every word
 
     def answer(request):
         is_summary = "## Critical Context" in str(request.messages[-1]["content"])

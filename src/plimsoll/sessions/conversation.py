@@ -21,9 +21,9 @@ from plimsoll.agent import (
     SummaryAccount,
     TextReceived,
     TurnLimits,
-    engine_tools,
     largest_result,
 )
+from plimsoll.agent.engine_tools import engine_tools
 from plimsoll.archive import OPERATOR, Action, Archive, CompactionEvent, PersonEdits, Session
 from plimsoll.caching import CostHistory, Pricing, pricing_of
 from plimsoll.context import ContextCompressor, ContextEngine, SummaryWriter

@@ -14,7 +14,6 @@ from typing import Protocol
 
 from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.markdown import Markdown
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.panel import Panel
@@ -183,6 +182,8 @@ def summary_panel(summary: str, source: str) -> Panel:
 
 def _items(body: Sequence[str]) -> Table:
     """Lines under a heading with hanging bullets; rich's own lists add a blank line before each."""
+    from rich.markdown import Markdown  # slow to import, and few commands need it
+
     grid = Table.grid(padding=(0, 1, 0, 0))
     for line in body:
         bullet, text = ("•", line[2:]) if line.startswith("- ") else ("", line)

@@ -227,7 +227,7 @@ def check_engine(
     Every case is compacted once; each result shows the smallest case that violates the property.
     """
     broken: dict[str, tuple[ContractCase, Exception]] = {}
-    for case in (*found, *_generated(examples)):
+    for case in (*found, *generated_cases(examples)):
         for check, error in _failures(factory, case):
             smallest = broken.get(check)
             if smallest is None or len(case.messages) < len(smallest[0].messages):
@@ -239,7 +239,7 @@ def check_engine(
 
 
 @cache
-def _generated(examples: int) -> tuple[ContractCase, ...]:
+def generated_cases(examples: int) -> tuple[ContractCase, ...]:
     """The same cases every time, so that results are reproducible; cached, because generating them is slow."""
     drawn: list[ContractCase] = []
 

@@ -9,10 +9,13 @@ Between different dialects, only the upstream's own headers are sent: the other 
 
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from plimsoll.dialects import key_headers
 from plimsoll.gateway.asgi import CALLER_HEADER, Header
-from plimsoll.providers import Endpoint
+
+if TYPE_CHECKING:  # a worker process imports this module, and needs no HTTP client
+    from plimsoll.providers import Endpoint
 
 _CONNECTION = frozenset(
     {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
@@ -63,7 +66,7 @@ def caller_of(headers: Mapping[bytes, bytes]) -> bytes:
 
 
 def sent_headers(
-    endpoint: Endpoint,
+    endpoint: "Endpoint",
     client: Iterable[Header],
     same_dialect: bool,
     content_type: bytes | None = b"application/json",
@@ -105,7 +108,9 @@ def returned_headers(upstream: Iterable[Header]) -> list[Header]:
     return [(name, value) for name, value in upstream if name not in _NOT_RETURNED]
 
 
-def _client_keys(endpoint: Endpoint, client: Mapping[bytes, bytes], same_dialect: bool) -> dict[bytes, bytes]:
+def _client_keys(
+    endpoint: "Endpoint", client: Mapping[bytes, bytes], same_dialect: bool
+) -> dict[bytes, bytes]:
     """The client's own key, as it was sent or in the other dialect's header."""
     if same_dialect:
         return {name: client[name] for name in key_headers() if name in client}
