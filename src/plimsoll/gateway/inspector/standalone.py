@@ -52,10 +52,11 @@ def redacted(value: Any, is_secret: bool = False) -> Any:
 
 
 def _follows_name(values: list[Any], place: int) -> bool:
-    """Whether a value stands after the name of a secret: `["--password", …]`, or a pair of name and value."""
+    """Whether a value follows the name of a secret: `["--password", …]`, or a pair of name and value."""
     name = values[place - 1] if place else None
-    is_named = isinstance(name, str) and (name.startswith("--") or len(values) == 2)
-    return is_named and is_secret_name(name.lstrip("-"))
+    if not isinstance(name, str) or not (name.startswith("--") or len(values) == 2):
+        return False
+    return is_secret_name(name.lstrip("-"))
 
 
 def _is_secret_entry(value: dict[str, Any]) -> bool:
