@@ -1,4 +1,4 @@
-"""What a conversation established, read by code: the source of every summary that no model writes."""
+"""Extracts the facts of a conversation by code, and writes summaries from them without a model."""
 
 from plimsoll.context.ledger.complete import (
     checked_lines,

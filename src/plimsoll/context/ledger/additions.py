@@ -1,10 +1,10 @@
-"""What code adds to a model's summary: little, and only what the model left out and the state of the work is sure of.
+"""What code adds to a model's summary: only a few certain facts that the model omitted.
 
     limits in force that the model dropped         restored in the person's words
-    the newest request, open items                 added where no line of the model says them
-    a check that fails where the model says done   one line that says so
+    the newest request, open items                 added if no line of the model states them
+    a failing check that the model reports done    one line that says so
 
-Everything else that code knows stands in the evidence after the headings.
+All other facts are in the evidence after the headings.
 """
 
 import re
@@ -16,9 +16,9 @@ from plimsoll.context.ledger.words import content_words, overlap
 
 MOST_ADDED = 10  # lines under the headings
 ADDED_SHARE = 0.15  # of the tokens that the model wrote
-LEAST_ADDED = 240  # tokens: a model that says next to nothing must not lose what people ruled
+LEAST_ADDED = 240  # tokens; a very short model summary must not lose people's rules
 _ADDED_TO = ("Goal", CONSTRAINTS, "In Progress", "Blocked", "Next Steps")
-_SAME = 0.6  # share of a line's words from which on the model has said it
+_SAME = 0.6  # minimum share of a line's words for the model to have stated it
 _PASSES = re.compile(
     r"\b(?:tests?|checks?|suite|lint|linter|build|ci)\b[^.\n]{0,60}\b(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|clean)\b"
     r"|\ball (?:tests )?(?:pass|green)\b",
@@ -29,12 +29,12 @@ SaidLines = list[tuple[str, frozenset[str]]]
 
 
 def said_lines(said: str) -> SaidLines:
-    """The lines of a model with the words of each."""
+    """The model's lines with their words."""
     return [(line, content_words(line)) for line in said.splitlines() if line.strip()]
 
 
 def is_said(entry: LedgerEntry, lines: SaidLines) -> bool:
-    """Whether a line of the model says what an entry says."""
+    """Whether a line of the model states an entry."""
     if not lines or entry.parent:
         return False
     if entry.section == "Relevant Files" and entry.key.startswith("file:"):
@@ -52,26 +52,26 @@ def _says(words: frozenset[str], text: str, line: str, said: frozenset[str]) -> 
 
 
 def may_be_added(entry: LedgerEntry) -> bool:
-    """Whether an entry may stand under a heading that a model wrote."""
+    """Whether an entry may be added under a model's heading."""
     return entry.section == CONSTRAINTS or (entry.section in _ADDED_TO and entry.value >= MUST)
 
 
 def rank(entry: LedgerEntry) -> tuple[float, int, str]:
-    """By what an entry goes in before others: its value, and of wishes the newest."""
+    """The sort key of an entry: its value; for wishes, the newest first."""
     is_wish = entry.section == CONSTRAINTS and entry.value < MUST
     return -entry.value, -entry.order if is_wish else entry.order, entry.text
 
 
 def is_ruled(entry: LedgerEntry) -> bool:
-    """Whether an entry is a limit in force, which no other line may displace."""
+    """Whether an entry is a limit in force, which takes precedence over all other lines."""
     return entry.section == CONSTRAINTS and entry.value >= MUST
 
 
 def added_rank(entry: LedgerEntry, lines: SaidLines) -> tuple[int, bool, float, int, str]:
-    """By what an entry is added to a model's text before others.
+    """The sort key for adding entries to a model's text.
 
-    Limits in force come first, then the aim and the newest request, then wishes, then open items. Of limits and of
-    wishes, those that no line of the model says even in other words come first.
+    Limits in force come first, then the goal and the newest request, then wishes, then open items. Among limits and
+    among wishes, those that no line of the model paraphrases come first.
     """
     if entry.section == CONSTRAINTS:
         words = content_words(entry.text)
@@ -82,7 +82,7 @@ def added_rank(entry: LedgerEntry, lines: SaidLines) -> tuple[int, bool, float, 
 
 
 def with_contradiction(entry: LedgerEntry, said: str) -> LedgerEntry:
-    """A failing check as a contradiction, where the model says that checks pass."""
+    """A failing check as a contradiction, if the model says that checks pass."""
     if not said or entry.section != "Blocked" or not entry.key.startswith("run:") or not _PASSES.search(said):
         return entry
     return replace(entry, text=f"{_CONTRADICTS}{entry.text.removeprefix('- ')}")

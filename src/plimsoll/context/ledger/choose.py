@@ -1,9 +1,9 @@
 """Choose the entries that are most likely needed next, within a token budget.
 
-The weight of a term is how likely the agent will need it: typed before, asked for by
-the user, seen lately, about what the recent messages are about. Entries are taken by
-what they add for each token: a term counts once, and fully only where plain words say
-what it is about. What already stands in the messages that stay adds nothing.
+The weight of a term is the probability that the agent will need it: typed before, asked
+for by the user, seen recently, related to the recent messages. Entries are chosen by
+their gain per token: a term counts once, and fully only if plain words explain it. Terms
+in the messages that stay add nothing.
 """
 
 import heapq
@@ -18,15 +18,15 @@ from plimsoll.context.ledger.weights import weights as line_weights
 from plimsoll.models import estimate_tokens
 
 _MUST_SHARE = 0.6
-_WISHES_SHARE = 0.25  # of what is left behind the rules, for wishes and rules files
-# Lines of a giant conversation that are weighed one against the other: about thirty times what a summary quotes.
+_WISHES_SHARE = 0.25  # of the budget that rules leave, for wishes and rules files
+# Lines of a huge conversation to compare: about thirty times as many as a summary quotes.
 _MOST_LINES = 12_000
 _LINES_OF_A_TERM = 2
-_FADES_AFTER = 150.0  # messages after which recency has faded to a third
+_FADES_AFTER = 150.0  # messages after which recency drops to a third
 
 
 def term_weights(evidence: Evidence, newest: int, kept: AbstractSet[str]) -> dict[str, float]:
-    """How likely each term that does not stay in the context anyway is needed next, from 0 to 1."""
+    """The probability from 0 to 1 that each term is needed next, for terms that do not stay in the context."""
     odds = line_weights().terms
     base, factors = odds.base, odds.factors
     names = {term.rsplit("/", 1)[-1] for term in kept}
@@ -41,7 +41,7 @@ def term_weights(evidence: Evidence, newest: int, kept: AbstractSet[str]) -> dic
 
 
 def known_about(use: TermUse, age: int, is_named: bool, is_companion: bool) -> tuple[float, ...]:
-    """What is known about a term that tells whether it is needed next, in the order of `TermOdds.factors`."""
+    """The features of a term that predict whether it is needed next, in the order of `TermOdds.factors`."""
     return (
         math.log1p(use.typed),
         math.log1p(use.said),
@@ -55,7 +55,7 @@ def known_about(use: TermUse, age: int, is_named: bool, is_companion: bool) -> t
 
 
 def companions(evidence: Evidence, kept: AbstractSet[str]) -> set[str]:
-    """Terms that stood on one line with a term of the messages that stay."""
+    """Terms that share a line with a term of the messages that stay."""
     near: set[str] = set()
     for line in evidence.lines.values():
         if len(line.terms) > 1 and not kept.isdisjoint(line.terms):
@@ -66,7 +66,7 @@ def companions(evidence: Evidence, kept: AbstractSet[str]) -> set[str]:
 def likely_lines(
     lines: Collection[EvidenceLine], weights: Mapping[str, float], most: int = _MOST_LINES
 ) -> Collection[EvidenceLine]:
-    """All lines, or of very many the best two of each term, of the likeliest terms first; in their order."""
+    """All lines; if there are too many, the best two of each of the most likely terms. In original order."""
     if len(lines) <= most:
         return lines
     unsaid = 1 - line_weights().said_share
@@ -96,11 +96,11 @@ def choose(
     first: Iterable[LedgerEntry] = (),
     first_budget: int = 0,
 ) -> list[LedgerEntry]:
-    """The entries to show, of about `budget` tokens, in their order.
+    """The chosen entries within about `budget` tokens, in their original order.
 
-    Constraints are taken before all others, then `first` up to `first_budget`.
+    Constraints are chosen before all others, then `first` up to `first_budget`.
     """
-    basket = _Basket(entries, weights)
+    basket = _Selection(entries, weights)
     ruled = [entry for entry in entries if entry.section == CONSTRAINTS]
     basket.fill((entry for entry in ruled if entry.value >= MUST), budget)
     basket.fill(list(first), min(basket.used + first_budget, budget))
@@ -117,8 +117,8 @@ def choose(
     return [entry for entry in entries if entry in basket.chosen]
 
 
-class _Basket:
-    """What was chosen so far, what it costs, and which terms it covers."""
+class _Selection:
+    """The entries chosen so far, their cost, and the terms they cover."""
 
     def __init__(self, entries: Sequence[LedgerEntry], weights: Mapping[str, float]) -> None:
         self.chosen: set[LedgerEntry] = set()
@@ -129,9 +129,9 @@ class _Basket:
         self._items = {entry.key: entry for entry in entries if entry.key}
         self._labelled: set[LedgerEntry] = (
             set()
-        )  # items with quotes, which stand under the item's label as evidence
+        )  # items with quotes, which go to the evidence under the item's label
         self._quotes: dict[tuple[str, str], LedgerEntry] = {}  # those chosen, by item and text
-        self._covered: dict[str, bool] = {}  # term -> whether plain words stand around it
+        self._covered: dict[str, bool] = {}  # term -> whether plain words explain it
 
     def fill(self, entries: Iterable[LedgerEntry], limit: int) -> None:
         """Take entries in order while they fit."""
@@ -139,7 +139,7 @@ class _Basket:
             self._take_if_fits(entry, limit)
 
     def fill_best(self, entries: Sequence[LedgerEntry], limit: int) -> None:
-        """Take whatever adds most for its tokens, again and again; what entries add only ever falls."""
+        """Repeatedly take the entry with the highest gain per token; gains only decrease."""
         waiting = [
             (-worth, number)
             for number, entry in enumerate(entries)
@@ -171,7 +171,7 @@ class _Basket:
                     self._covered[term] = self._covered.get(term, False) or taken.says
 
     def _drop_parts(self, entry: LedgerEntry) -> None:
-        """Two neighbouring lines that are quoted together take the place of each quoted alone."""
+        """Remove single quotes of two adjacent lines that are now quoted together."""
         if not entry.parent:
             return
         parts = entry.text.removeprefix(QUOTE).split(JOINT)
@@ -183,7 +183,7 @@ class _Basket:
         self._quotes[entry.parent, entry.text.removeprefix(QUOTE)] = entry
 
     def _worth(self, entry: LedgerEntry) -> float:
-        """What an entry adds for each token; a quote brings its item along."""
+        """The gain of an entry per token; a quote includes its item."""
         gain = self._gain(entry)
         item = self._items.get(entry.parent)
         if item is not None and item not in self.chosen:

@@ -1,12 +1,12 @@
-"""What a model wrote, checked against the conversation, and completed by code.
+"""Checks a model's summary against the conversation, and completes it by code.
 
-    a line with a path or id that never occurred     struck out; too many of them: the summary is refused
-    words that are not the conversation's own        refused: another language, or another conversation
-    a line that gives orders to the reader           struck out
-    what the ledger has and the model left out       added under its heading, never guessed
+    a line with a path or id that never occurred     removed; with too many of them, the summary is rejected
+    words that are not in the conversation           rejected: another language, or another conversation
+    a line that gives orders to the reader           removed
+    facts that the model omitted                     added under their headings, never guessed
 
-Lines that a model wrote begin with `*`, lines of the ledger with `-`: at the next
-compaction the model may rewrite its own, and only those.
+A model's lines begin with `*`, the ledger's with `-`: at the next compaction, the model
+may rewrite only its own.
 """
 
 import re
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from plimsoll.context.ledger.entries import CONSTRAINTS, QUOTE
-from plimsoll.context.ledger.speakers import is_told_of_oneself
+from plimsoll.context.ledger.speakers import is_about_speaker
 from plimsoll.context.ledger.state import ConversationFacts
 from plimsoll.context.ledger.template import (
     BY_PRIORITY,
@@ -40,15 +40,15 @@ _ORDERS = re.compile(
 _MOST_INVENTED = 0.34  # share of the lines with terms
 _LEAST_OWN_WORDS = 0.20
 _ENOUGH_WORDS = 24
-_UNSPACED = re.compile(r"[\u0e00-\u0fff\u2e80-\uffff]")  # scripts that write no spaces between words
+_UNSPACED = re.compile(r"[\u0e00-\u0fff\u2e80-\uffff]")  # scripts without spaces between words
 
 
 def checked_lines(
     written: Mapping[str, str], known: AbstractSet[str], words: AbstractSet[str], text: str
 ) -> Sections:
-    """The model's sections without what it invented; refused where most of it cannot be from this conversation.
+    """The model's sections without invented lines. Raises `SummaryFailed` if most lines are invented.
 
-    `known` are the terms and `words` the plain words of everything that the model was shown, `text` is all of it.
+    `known` are the terms and `words` the plain words of everything that the model saw; `text` is the whole text.
     """
     _refuse_foreign(written, words)
     kept: Sections = {}
@@ -70,7 +70,7 @@ def checked_lines(
 
 
 def without_forgotten(written: Mapping[str, str], now: ConversationFacts) -> Sections:
-    """The model's sections without what the person asked to forget; rules are not forgotten but taken back."""
+    """The model's sections without what the person asked to forget; rules are revoked, not forgotten."""
     if not now.personal.forgotten:
         return dict(written)
     return {
@@ -80,8 +80,7 @@ def without_forgotten(written: Mapping[str, str], now: ConversationFacts) -> Sec
             if not now.personal.holds_forgotten(
                 line,
                 is_chat=now.is_chat,
-                is_rule=title == CONSTRAINTS
-                and not is_told_of_oneself(line.strip().removeprefix(MODEL_MARK)),
+                is_rule=title == CONSTRAINTS and not is_about_speaker(line.strip().removeprefix(MODEL_MARK)),
             )
         )
         for title, body in written.items()
@@ -89,7 +88,7 @@ def without_forgotten(written: Mapping[str, str], now: ConversationFacts) -> Sec
 
 
 def completed(written: Mapping[str, str], ledger: Mapping[str, str]) -> Sections:
-    """Each section: what the model wrote, then what the ledger adds; the evidence is the ledger's."""
+    """Each section: the model's text, then the ledger's additions; the evidence is the ledger's."""
     sections = {
         title: "\n".join(part for part in (_said(written, title), _said(ledger, title)) if part) or NONE
         for title in titles_of(written, ledger)
@@ -100,7 +99,7 @@ def completed(written: Mapping[str, str], ledger: Mapping[str, str]) -> Sections
 def within(sections: Mapping[str, str], limit: int) -> Sections:
     """The sections with headings of at most `limit` tokens.
 
-    Constraints that code restored go in first, then what a model wrote, then everything else.
+    Constraints that code restored have priority, then the model's lines, then everything else.
     """
     if estimate_tokens(render_sections(sections)) <= limit:
         return dict(sections)
@@ -131,9 +130,9 @@ def _rank(title: str, line: str) -> int:
 
 
 def for_model(summary: str, limit: int) -> str:
-    """A summary as a model should update it: its own lines, and of the ledger's items as many as `limit` holds.
+    """A summary for a model to update: the model's lines, and as many ledger items as fit `limit`.
 
-    What code keeps by itself need not be read and written again by a model.
+    The model need not read and repeat facts that code keeps.
     """
     sections = parse_sections(summary)
     lines = [
@@ -151,12 +150,12 @@ def for_model(summary: str, limit: int) -> str:
 
 
 def without_model_lines(summary: str) -> str:
-    """A summary with the ledger's own lines only."""
+    """A summary with only the ledger's lines."""
     return "\n".join(line for line in summary.splitlines() if not is_model_line(line))
 
 
 def model_lines(summary: str) -> str:
-    """A summary with the lines that a model wrote only."""
+    """A summary with only the model's lines."""
     lines = summary.splitlines()
     return "\n".join(line for line in lines if line.startswith("#") or is_model_line(line))
 
@@ -167,7 +166,7 @@ def is_model_line(line: str) -> bool:
 
 
 def _is_name(term: str) -> bool:
-    """Whether a term names one thing: no word in capitals, no place in a file."""
+    """Whether a term names one thing: not a word in capitals, not a position in a file."""
     return ":" not in term and (not term.isalpha() or not term.isupper())
 
 
@@ -176,7 +175,7 @@ def _said(sections: Mapping[str, str], title: str) -> str:
 
 
 def _marked(line: str) -> str:
-    """A line of a model, told apart from the ledger's own by its mark."""
+    """A model's line with the mark that distinguishes it from the ledger's."""
     match = _BULLET.match(line)
     return f"{match[1]}{MODEL_MARK}{line[match.end() :]}" if match else f"{MODEL_MARK}{line.strip()}"
 
@@ -190,12 +189,12 @@ def _refuse_foreign(written: Mapping[str, str], words: AbstractSet[str]) -> None
 
 
 def _weight(word: str) -> int:
-    """How many words a word is: scripts without spaces give whole phrases, of about a word a character."""
+    """The number of words in a token; in scripts without spaces, about one per character."""
     return max(1, len(_UNSPACED.findall(word)))
 
 
 def _is_own(word: str, words: AbstractSet[str]) -> bool:
-    # Scripts without spaces give whole phrases for words; their pairs of characters are compared instead.
+    # In scripts without spaces, tokens are whole phrases, so compare pairs of characters.
     return word in words if word.isascii() else any(word[n : n + 2] in words for n in range(len(word) - 1))
 
 

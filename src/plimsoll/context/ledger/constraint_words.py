@@ -4,8 +4,8 @@
     "绝对不要直接推送到 main。"         True
     "Should we push to main?"        False: a question
 
-The words are data (`demands.toml`). A text without any of them costs one look at its
-words; the patterns are tried only where one of them can match.
+The words are data (`demands.toml`). The patterns run only if the text contains a word
+that can match.
 """
 
 import re
@@ -20,7 +20,7 @@ _NOT_A_SENTENCE = ("#", "|", ">", "`")
 
 @dataclass(frozen=True, slots=True)
 class _ConstraintWords:
-    """The data file, ready to be matched."""
+    """The compiled patterns of the data file."""
 
     hints: frozenset[str]
     pattern: re.Pattern[str]
@@ -29,7 +29,7 @@ class _ConstraintWords:
 
 
 def may_be_constraint(text: str) -> bool:
-    """Whether any sentence of a text can set a limit; cheap."""
+    """Whether any sentence of a text can set a limit; a cheap check."""
     words = _words()
     lowered = text.lower()
     if not words.hints.isdisjoint(lowered.translate(_PUNCTUATION).split()):
@@ -38,7 +38,7 @@ def may_be_constraint(text: str) -> bool:
 
 
 def constraint_in(sentence: str) -> re.Match[str] | None:
-    """The words of a sentence that set a limit; None where it sets none. Headings, tables and questions set none."""
+    """The words of a sentence that set a limit; None if it sets none. Headings, tables and questions set none."""
     if sentence.lstrip().startswith(_NOT_A_SENTENCE) or sentence.rstrip().endswith(("?", "？", "؟")):
         return None
     words = _words()
@@ -47,7 +47,7 @@ def constraint_in(sentence: str) -> re.Match[str] | None:
 
 
 def demand_in(sentence: str) -> re.Match[str] | None:
-    """The words with which a line of a report demands something; "works without internet" describes a state."""
+    """The words of a report's line that demand something; "works without internet" describes a state."""
     return constraint_in(_words().states.sub(" ", sentence.lower()))
 
 
@@ -57,7 +57,7 @@ def _words() -> _ConstraintWords:
     data = tomllib.loads(text)
     phrases = sorted({phrase for group in data["words"].values() for phrase in group}, key=len, reverse=True)
     signs = {sign for group in data["signs"].values() for sign in group}
-    # Of a phrase, its longest word is looked for: it is the one that is rarest elsewhere.
+    # Search for the longest word of a phrase, which is usually the rarest.
     hints = {max(phrase.split(), key=len) for phrase in phrases}
     hints |= {hint for row in data["patterns"] for hint in row["hints"]}
     plain = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)

@@ -1,4 +1,4 @@
-"""What a user adds to the prompt of the summary model: instructions, and headings after the nine.
+"""The user's additions to the prompt of the summary model: instructions, and headings after the nine.
 
     Write in British English.
 
@@ -6,7 +6,7 @@
     which environments run which version, and what is being rolled out
 
 Text before the first heading is added to the rules. Each `##` heading becomes a heading of the summary, and the text
-under it says what the model is asked to write there.
+under it is the model's instruction for it.
 """
 
 import re
@@ -30,7 +30,7 @@ class CustomPrompt:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """The headings that it adds."""
+        """The added headings."""
         return tuple(section.title for section in self.sections)
 
 
@@ -38,7 +38,7 @@ NOTHING_ADDED = CustomPrompt()
 
 
 def read_custom_prompt(text: str) -> CustomPrompt:
-    """The additions that a file holds. Raises `SettingError` where it cannot be used."""
+    """The additions in a file. Raises `SettingError` if they are invalid."""
     if len(text) > MOST_CHARACTERS:
         raise SettingError(f"it has {len(text):,} characters; at most {MOST_CHARACTERS:,} are allowed")
     instructions: list[str] = []

@@ -1,4 +1,4 @@
-"""What an earlier summary said, taken over by its words where nothing newer is known of the same thing."""
+"""Keeps the lines of an earlier summary that nothing newer replaces."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ _BEFORE_ALL = -1_000_000
 
 
 def earlier_items(previous: Mapping[str, str]) -> EarlierItems:
-    """The items of an earlier summary by section, each with the quotes that its evidence had under it."""
+    """The items of an earlier summary by section, each with its quotes from the evidence."""
     found = {title: list(_blocks(section_lines(previous.get(title, "")))) for title in SECTIONS}
     found[EVIDENCE] = []
     labels = {_label(line): quotes for blocks in found.values() for line, quotes in blocks}
@@ -41,7 +41,7 @@ def earlier_items(previous: Mapping[str, str]) -> EarlierItems:
 def merged_files(
     files: Mapping[str, FileFact], earlier: EarlierItems
 ) -> tuple[dict[str, FileFact], list[str], list[tuple[str, EvidenceLine]]]:
-    """The files with the counts of an earlier summary added; its lines that are no such line; its quotes."""
+    """The files with the counts of an earlier summary added; its other lines; its quotes."""
     merged = {path: fact.copy() for path, fact in files.items()}
     quotes: list[tuple[str, EvidenceLine]] = []
     others: list[str] = []
@@ -61,9 +61,9 @@ def merged_files(
 
 
 def add_earlier(entries: LedgerEntries, facts: ConversationFacts, earlier: EarlierItems) -> None:
-    """What an earlier summary said, unless something newer is known of the same thing."""
+    """Add the lines of an earlier summary, unless something newer replaces them."""
     for number, (line, _) in enumerate(earlier["Goal"]):
-        # What the conversation began with leads the goal for as long as it lasts.
+        # The first request stays the first line of the goal for the whole conversation.
         entries.add("Goal", line, number + _BEFORE_ALL, MUST if number == 0 else None)
     known_items = {f"- {item}" for item in facts.todos.items}
     newer = {*(f"`{line}`" for line in facts.commands), *facts.actions}
@@ -81,7 +81,7 @@ def add_earlier(entries: LedgerEntries, facts: ConversationFacts, earlier: Earli
 
 
 def _is_over(title: str, line: str, facts: ConversationFacts, known_items: AbstractSet[str]) -> bool:
-    """Whether a line was of its moment, or the state of the work says something newer about it."""
+    """Whether a line is outdated: it was temporary, or the state contains something newer."""
     if line.startswith(_OF_THE_MOMENT) or (_RUN_LINE.match(line) and _overcome(line, facts)):
         return True
     if title in ("In Progress", "Next Steps") and line in known_items:
@@ -109,7 +109,7 @@ def _blocks(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _overcome(line: str, facts: ConversationFacts) -> bool:
-    """Whether an earlier failure was on a file that has been worked on since."""
+    """Whether the file of an earlier failure has been changed since."""
     return "→ error" in line and any(path in line for path in facts.files)
 
 

@@ -1,10 +1,10 @@
-"""Everything that a summary may say, as entries: what each is worth, where it belongs, what it was read from.
+"""The candidate lines of a summary as entries: value, section and source messages.
 
-    - `src/app.py` — edited 3×, read 1×            an item: a fact by itself
-      · def load_config(path: Path) -> Config:     a quote under it: evidence, a line as it stood
+    - `src/app.py` — edited 3×, read 1×            an item: a fact
+      · def load_config(path: Path) -> Config:     a quote under it: evidence, an original line
 
-Items are written from the state of the work (headings.py), quotes from the lines behind it (evidence.py), and what an
-earlier summary said that nothing newer replaced is taken over (earlier.py).
+Items are written from the state of the work (headings.py), quotes from original lines (evidence.py). Lines of an
+earlier summary that nothing newer replaces are kept (earlier.py).
 """
 
 import re
@@ -18,21 +18,21 @@ from plimsoll.context.ledger.terms import says_something, terms_in
 from plimsoll.context.ledger.weights import weights
 
 QUOTE = "  · "
-FROM_TOOL = "Tool output: "  # before an error line, and before a quote that stands under no call
-FROM_PROGRAM = "Told by a program: "  # before a quote of what a harness put into the conversation
-MORE_ON = "- More on "  # before a heading's name: what that heading had no room for
-# What must survive every compaction has at least this value.
+FROM_TOOL = "Tool output: "  # before an error line, and before a quote without a call
+FROM_PROGRAM = "Told by a program: "  # before a quote of text that a harness inserted
+MORE_ON = "- More on "  # before a heading's name: lines that did not fit under the heading
+# Entries that must survive every compaction have at least this value.
 MUST = 3.0
 CONSTRAINTS = "Constraints & Preferences"
 _STATED = ("Goal", CONSTRAINTS, "In Progress")
 _LABEL = 110
-_BULLETS = re.compile(r"^- (?:[-*•+>]\s+)+")  # of a list that was quoted, behind the summary's own
+_BULLETS = re.compile(r"^- (?:[-*•+>]\s+)+")  # bullets of a quoted list, after the summary's own
 
 
-# Told apart by identity: choosing looks each up a hundred times.
+# Compared by identity, because choosing looks up each entry a hundred times.
 @dataclass(frozen=True, slots=True, eq=False)
 class LedgerEntry:
-    """One line of a summary; a quote names the item that it stands under as `parent`."""
+    """One line of a summary; the `parent` of a quote is its item."""
 
     section: str
     text: str
@@ -42,18 +42,18 @@ class LedgerEntry:
     says: bool
     key: str = ""
     parent: str = ""
-    line: EvidenceLine | None = None  # the line that is quoted
-    sources: Sources = ()  # the messages that it was read from
+    line: EvidenceLine | None = None  # the quoted line
+    sources: Sources = ()  # its source messages
 
     @property
     def label(self) -> str:
-        """What an item is about, in few words: the line over its quotes."""
+        """A short form of an item: the line above its quotes."""
         about = self.text.partition(" — ")[0].partition(" → ")[0]
         return about if len(about) <= _LABEL else about[: _LABEL - 1] + "…"
 
 
 class LedgerEntries:
-    """The entries in the making: items by key, so that quotes find theirs, and no line twice."""
+    """Collects entries: items by key, so that quotes find theirs, without repeated lines."""
 
     def __init__(self, longest: int) -> None:
         self.all: list[LedgerEntry] = []
@@ -73,10 +73,10 @@ class LedgerEntries:
         line: EvidenceLine | None = None,
         sources: Sources = (),
     ) -> None:
-        """An item; one that was said already is not said again.
+        """Add an item, unless another section already has it.
 
-        A constraint is never left out because another section says the same, nor is what the conversation began
-        with. A constraint is not cut either: half of one may mean the opposite.
+        A constraint and the first request are always added. A constraint is never shortened, because half of one may
+        mean the opposite.
         """
         text = _BULLETS.sub("- ", text)
         if len(text) > self._longest and section != CONSTRAINTS:
@@ -93,7 +93,7 @@ class LedgerEntries:
         self.all.append(entry)
 
     def _label_of(self, parent: str, line: EvidenceLine) -> LedgerEntry | None:
-        """An item for a file, command or call of which the state keeps nothing but its lines."""
+        """An item for a file, command or call that only has lines in the state."""
         kind, _, name = parent.partition(":")
         if kind not in ("run", "file", "call") or not name:
             return None
@@ -102,12 +102,12 @@ class LedgerEntries:
         self.add(EVIDENCE, text, line.position, value=0.0, key=parent)
         if parent in self.items:
             return self.items[parent]
-        # Long calls may look the same in short and share one label; none stands under a person's words.
+        # Long calls may have the same short form and share one label; a person's words have none.
         same = (one for title, one in self._seen.get(text, {}).items() if title not in _STATED)
         return next(same, None)
 
     def quote(self, line: EvidenceLine, parent: str) -> None:
-        """A line under its item, or by itself where it has none."""
+        """Add a quote under its item, or by itself if it has none."""
         item = self.items.get(parent) or self._label_of(parent, line)
         sources = (line.position,) if line.position >= 0 else ()
         if item is None:
@@ -136,7 +136,7 @@ class LedgerEntries:
 
 
 def _mark_of(source: str) -> str:
-    """What a quote by itself begins with, so that a program's words never look like a person's."""
+    """The prefix of a quote without an item, so that a program's text never looks like a person's."""
     if source == TOLD:
         return FROM_PROGRAM
     return "" if source in ("", SAID) or source.startswith(f"{ASKED}:") else FROM_TOOL

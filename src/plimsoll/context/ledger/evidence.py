@@ -1,12 +1,12 @@
-"""Where each term was said: the lines of a conversation, by source, and how often a term was used by whom.
+"""The quotable lines of a conversation, by source, and how often each term was used.
 
     assistant text   ──►  lines that were said          a term typed by the agent counts most:
-    tool calls       ──►  lines of commands and edits   what it typed before, it will type again
+    tool calls       ──►  lines of commands and edits   it will probably type it again
     tool results     ──►  lines of files and outputs
     user messages    ──►  lines that were asked
 
-Reading is incremental: one more message costs that message. A line is a candidate for
-the summary; it is quoted as it stands, under the file or the command that it came from.
+Reading is incremental: a new message costs only that message. A line is a candidate for
+the summary; it is quoted verbatim, under its file or command.
 """
 
 import re
@@ -17,19 +17,19 @@ from typing import Any, NamedTuple
 from plimsoll.context.ledger.terms import amounts_in, says_something, terms_in
 from plimsoll.secrets import redact
 
-SAID, ASKED, TOLD = "said", "asked", "told"  # sources that are no file and no command; told: by a program
-JOINT = " / "  # between two neighbouring lines that only together say something
+SAID, ASKED, TOLD = "said", "asked", "told"  # sources other than files and commands; told: by a program
+JOINT = " / "  # between two adjacent lines that only make sense together
 _TELLING_NAME = re.compile(r"pass|pwd|secret|token|key|auth|cred|cookie|session", re.IGNORECASE)
 _SPOKEN = ("said", "asked")
 _LONGEST = 150
 _SHORTEST = 6
-# Of a giant result its beginning and end are read; both are where tools say what matters.
+# Only the beginning and end of a huge result are read, where tools report what matters.
 _READ_FIRST, _READ_LAST = 60_000, 20_000
 _MOST_PIECES = 60
 _NUMBERED = re.compile(r"^\s*\d+[→|:\t]\s?")
 _LISTED = re.compile(r"^\d+[→\t]\s?")  # a numbered line among others
-# What a program does at the moment, one thing a line: `Compiling serde v1.0.2`, `Downloaded 12 files`; also behind
-# the name of the step or layer that does it: `cargo-check – Checking serde v1.0.2`, `4f4fb700ef54: Pull complete`.
+# Progress lines: `Compiling serde v1.0.2`, `Downloaded 12 files`; also after the name of a step or layer:
+# `cargo-check – Checking serde v1.0.2`, `4f4fb700ef54: Pull complete`.
 _PROGRESS = re.compile(
     r"(?:(?!\w*(?:error|fail|warn|fatal|panic))"
     r"(?:[\w./:@-]+ +[–—|│»] +|[\w.-]{2,40}: +|\[[^\]]{1,40}\] *|#\d+ (?:\d[\d.]* )?))?"
@@ -37,14 +37,14 @@ _PROGRESS = re.compile(
     r"|Pulling fs layer|Pull complete|Download complete|Verifying Checksum|Already exists|Waiting"
     r"|(?:Downloading|Extracting) +\[.*)",
 )
-_PROGRESS_SIGNS = ("ing", "ed", "omplete", "exists")  # one of them stands in every such line
+_PROGRESS_SIGNS = ("ing", "ed", "omplete", "exists")  # every such line contains one of them
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+(?=[A-Z`*\"'(\W])|\n+")
 _NATURAL_CUT = re.compile(r"[,;)}\]。，、]\s*|\s")
 
 
 @dataclass(slots=True)
 class TermUse:
-    """How often a term was typed in calls, said, asked for and shown, and the newest place of it."""
+    """How often a term was typed in calls, said, asked for and shown, and its newest position."""
 
     typed: int = 0
     said: int = 0
@@ -53,16 +53,16 @@ class TermUse:
     last: int = -1
 
 
-class EvidenceLine(NamedTuple):  # made by the ten thousand, and a frozen dataclass takes four times as long
-    """One line as it stood in the conversation, its terms, and whether plain words say what they are about."""
+class EvidenceLine(NamedTuple):  # created in tens of thousands; a frozen dataclass takes four times as long
+    """One line of the conversation, its terms, and whether plain words explain them."""
 
     position: int
-    number: int  # among all lines, so that neighbours stay neighbours
+    number: int  # among all lines, to keep adjacent lines together
     source: str
     text: str
     terms: tuple[str, ...]
     says: bool
-    origin: int = -1  # the text that it was cut from, among those of the evidence
+    origin: int = -1  # the index of the text that it comes from
 
 
 @dataclass(slots=True)
@@ -72,10 +72,10 @@ class Evidence:
     uses: dict[str, TermUse] = field(default_factory=dict)
     lines: dict[str, EvidenceLine] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
-    kept: int = 0  # lines that were ever kept
+    kept: int = 0  # number of lines ever kept
 
     def copy(self) -> "Evidence":
-        """The same lines and uses, to read on from."""
+        """A copy to continue reading from."""
         uses = {
             term: TermUse(use.typed, use.said, use.asked, use.shown, use.last)
             for term, use in self.uses.items()
@@ -83,20 +83,20 @@ class Evidence:
         return Evidence(uses, dict(self.lines), list(self.texts), self.kept)
 
     def tells_secret(self, line: EvidenceLine) -> bool:
-        """Whether a line holds what would have been taken out of its text: half a key does not look like one."""
+        """Whether a line contains a secret that is only recognisable in its whole text, such as half a key."""
         if line.origin < 0:
             return False
         text = self.texts[line.origin]
         safe = redact(text)
-        # A piece of a long line has a mark at its cut ends.
+        # A piece of a long line has a marker at its cut ends.
         return safe != text and not all(part.strip("…") in safe for part in line.text.split(JOINT))
 
     def add(self, text: str, kind: str, source: str, position: int) -> None:
-        """Read one text: `kind` is the way it counts (typed, said, asked, shown)."""
+        """Read one text; `kind` is typed, said, asked or shown."""
         self.texts.append(text)
         counted: set[str] = set()
         before = ""
-        alone: EvidenceLine | None = None  # the line before, where its terms stand without plain words
+        alone: EvidenceLine | None = None  # the previous line, if no plain words explain its terms
         for line in lines_of(text, kind in _SPOKEN):
             known = self.lines.get(line)
             terms = known.terms if known else self._terms(line, kind)
@@ -119,7 +119,7 @@ class Evidence:
 
     @staticmethod
     def _terms(line: str, kind: str) -> tuple[str, ...]:
-        # An amount counts where somebody speaks of it; in files and outputs there are too many.
+        # An amount counts only in messages; files and outputs contain too many.
         amounts = amounts_in(line) if kind in _SPOKEN else ()
         terms = tuple(dict.fromkeys((*terms_in(line), *amounts)))
         return () if terms and kind == "shown" and _is_progress(line) else terms
@@ -127,14 +127,14 @@ class Evidence:
     def _keep(
         self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int
     ) -> EvidenceLine:
-        origin = len(self.texts) - 1  # the text that is being read: the newest
+        origin = len(self.texts) - 1  # the current text is the newest
         line = EvidenceLine(position, self.kept, source, text, terms, says, origin)
         self.lines[text] = line
         self.kept += 1
         return line
 
     def supersede(self, text: str, position: int) -> None:
-        """Text that was replaced: its terms were typed, but its lines are no longer true."""
+        """Record replaced text: its terms were typed, but its lines are no longer true."""
         counted: set[str] = set()
         for line in lines_of(text):
             known = self.lines.pop(line, None)
@@ -155,7 +155,7 @@ def _is_progress(line: str) -> bool:
 
 
 def lines_of(text: str, spoken: bool = False) -> Iterator[str]:
-    """The text in lines that can be quoted, each once: sentences, lines of code, pieces of very long ones."""
+    """The quotable lines of a text, each once: sentences, lines of code, pieces of very long lines."""
     if len(text) > _READ_FIRST + _READ_LAST:
         text = f"{text[:_READ_FIRST]}\n{text[-_READ_LAST:]}"
     numbered = _NUMBERED.match(text) is not None
@@ -172,14 +172,14 @@ def lines_of(text: str, spoken: bool = False) -> Iterator[str]:
 
 
 def _unescaped(text: str) -> str:
-    """Text inside of JSON has its line ends written out; as one line it could not be quoted."""
+    """Text with escaped line ends from JSON unescaped, because a single line could not be quoted."""
     if text.count("\\n") <= text.count("\n"):
         return text
     return text.replace("\\n", "\n").replace("\\t", " ").replace('\\"', '"')
 
 
 def argument_texts(arguments: Any) -> Iterator[str]:
-    """Every text in the arguments of a call, names left out."""
+    """Every text in the arguments of a call, without argument names."""
     if isinstance(arguments, str):
         yield arguments
     elif isinstance(arguments, dict):
@@ -192,7 +192,7 @@ def argument_texts(arguments: Any) -> Iterator[str]:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    """Whether a value is a secret by the name of its argument, which is not quoted with it."""
+    """Whether the name of an argument marks its value as a secret; the name is not quoted with it."""
     if not _TELLING_NAME.search(name):
         return False
     text = f'"{name}": "{value[:_LONGEST]}"'
@@ -200,7 +200,7 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """A long line cut where it can be cut, with a mark where something stands before or behind."""
+    """A long line cut at suitable places, with a marker at cut ends."""
     start = 0
     for _ in range(_MOST_PIECES):
         if start >= len(line):

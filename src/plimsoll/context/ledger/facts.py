@@ -1,11 +1,11 @@
-"""The state of the work in a stretch of conversation, read from the messages themselves, without a model.
+"""Extracts the state of the work from messages, without a model.
 
     user messages   ──►  requests, limits and wishes in the person's words, what they took back
     tool calls      ──►  files and what happened to them, commands, actions          (tool_facts.py)
     tool results    ──►  how each call ended, checks, commits, processes, answers    (tool_facts.py)
     assistant text  ──►  decisions, guesses, questions, open items, what was said last
 
-Reading is incremental: `known` is the state so far, and only what is new is read. Every message is read to the end.
+Reading is incremental: `known` is the state so far, and only new messages are read. Every message is read to the end.
 The latest value wins: a command that failed and later passed counts as passed.
 """
 
@@ -56,16 +56,16 @@ from plimsoll.messages import (
 from plimsoll.secrets import redact
 
 _LONGEST_NOTE = 90
-# What an agent says before it says what it does.
+# Introductory phrases before an agent says what it does.
 _ANNOUNCES = re.compile(
     r"(?:(?:now|next|then|first|ok(?:ay)?|good|great)[,.!:]? +|let(?: me|'s) +"
     r"|i['’]ll +|(?:i|we) (?:will|need to) +)+",
     re.IGNORECASE,
 )
-_READ = 4_000  # characters of a message in which a new value is looked for
+_READ = 4_000  # characters of a message that are searched for a new value
 _QUESTION = re.compile(r"[?？؟](?:\s|$)")
-_COMPARED = 40  # newest decisions with which a new one is compared
-_SAME_DECISION = 0.6  # share of the words from which on a decision takes the place of an earlier one
+_COMPARED = 40  # newest decisions to compare a new one with
+_SAME_DECISION = 0.6  # minimum share of common words for a decision to replace an earlier one
 _MOST_GUESSES = 20
 
 
@@ -93,9 +93,9 @@ def read_facts(
 ) -> ConversationFacts:
     """The state after `messages`, without secrets.
 
-    `opening` is the request that the conversation began with, where `messages` do not hold it, and `opening_at` its
-    number. `known` is the state before them, which is read on from. `numbers` are those of the messages in the whole
-    conversation; without them they go on from what is known. Without `quotes` no line is kept as evidence.
+    `opening` is the first request, if it is not in `messages`, and `opening_at` its number. `known` is the state
+    before `messages`. `numbers` are their positions in the whole conversation; without them, numbering continues from
+    `known`. Without `quotes`, no line is kept as evidence.
     """
     facts = known.copy(quotes) if known else ConversationFacts()
     if known is None and opening.strip():
@@ -106,7 +106,7 @@ def read_facts(
     first = facts.messages
     places = numbers if numbers is not None else range(first, first + len(messages))
     for position, message in zip(places, messages, strict=True):
-        if position in facts.handles:  # it was read when something else left the context
+        if position in facts.handles:  # it was already read at an earlier compaction
             continue
         role = message.get("role")
         facts.handles[position] = handle_of(message) if message.get("content") else ""
@@ -148,14 +148,14 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
 
 
 def _without_forgotten(facts: ConversationFacts, said: str, position: int) -> str:
-    """What a person says now besides asking to forget something, which is not to be quoted and takes effect here."""
+    """Apply a message's requests to forget something, and return the rest of the message."""
     known = len(facts.personal.forgotten)
     before = ((one.source, one.text) for one in facts.requests)
     is_all = facts.personal.read(said, position, before, facts.is_chat)
     if not is_all and len(facts.personal.forgotten) == known:
         return said
     asked = facts.personal.forgotten[known:]
-    if not any(one.topics for one in asked):  # to forget a salary does not end the rules about it
+    if not any(one.topics for one in asked):  # forgetting a salary does not end the rules about it
         _rulings(facts).take_back(said, position)  # "forget the rule about tabs"
     if is_all and facts.requests and any(one.messages for one in asked):
         facts.requests[-1].status = "withdrawn"
@@ -201,7 +201,7 @@ def _read_said(reading: _Reading, text: str, position: int, is_final: bool) -> N
 
 
 def _answer(request: PersonRequest, text: str) -> None:
-    """The agent has ended its turn: what it said first answers what a person asked to know."""
+    """Record the beginning of the agent's final message as the answer to a person's question."""
     if request.status == "open":
         request.status = "answered"
     if not request.changes and request.kind == "request" and _QUESTION.search(request.text):
@@ -219,7 +219,7 @@ def _read_result(reading: _Reading, made: Called, result: str, position: int) ->
     if not found.answer:
         return
     if found.answer.startswith(REFUSED):
-        # A page can imitate a refusal, so it is told and makes no rule.
+        # A page can imitate a refusal, so it is reported but does not become a rule.
         text = f"The person {one_line(found.answer, 240)}"
     else:
         text = f"Asked by the agent, the person answered: {one_line(found.answer, 240)}"
@@ -232,19 +232,19 @@ def _rulings(facts: ConversationFacts) -> Rulings:
 
 
 def _note_of(said: str) -> str:
-    """The last thing that was said before a call, which is mostly why it is made."""
+    """The last sentence before a call, which is usually its reason."""
     lines = [line for line in SENTENCE.split(said[-400:]) if line.strip()]
     if not lines:
         return ""
     said = lines[-1].strip(" :*#-")
     bare = _ANNOUNCES.sub("", said)
-    # Only a word begins with a capital where a phrase went before it; a name is never changed.
+    # Capitalise an ordinary word after a removed phrase; never change a name.
     is_word = bare != said and bare.partition(" ")[0].isalpha()
     return one_line(bare[:1].upper() + bare[1:] if is_word else bare, _LONGEST_NOTE)
 
 
 def _decide(decisions: dict[str, Decision], made: Decision) -> None:
-    """A decision takes the place of an earlier one about the same."""
+    """Add a decision, replacing an earlier one on the same subject."""
     words = content_words(made.text)
     for text in list(decisions)[-_COMPARED:]:
         earlier = content_words(text)
@@ -255,7 +255,7 @@ def _decide(decisions: dict[str, Decision], made: Decision) -> None:
 
 
 def _drop_superseded(facts: ConversationFacts, said: str) -> None:
-    """Decisions and guesses of which somebody now states another value are no longer true."""
+    """Remove decisions and guesses for which a message now states another value."""
     if not (facts.decisions or facts.hypotheses):
         return
     for sentence in filter(may_supersede, SENTENCE.split(said[:_READ])):

@@ -1,28 +1,28 @@
-"""Which failures are still open: what a person or an agent has to deal with next.
+"""Determines which failures are still open.
 
-a check of the work at hand               open until it passes
+a check of the current work               open until it passes
 … that was given up: its changes were     over
-  taken back, or the work was finished
+  reverted, or the work was finished
   and committed without it
-a command that is no check, a call        open while it is fresh
-a lookup, a command that was mistyped     open while it is fresh, or not at all
+another command, a call                   open while it is recent
+a lookup, a mistyped command              open while it is recent, or not at all
 a call that a person refused              open until the person says what to do
 """
 
 from plimsoll.context.ledger.outcomes import is_lasting, is_lookup_tool, kinds_of
 from plimsoll.context.ledger.state import ConversationFacts, Event
 
-# A command that is no check, or another call, failed and was left so: after so many messages nobody waits for it.
+# A failed command other than a check, or a failed call, is no longer open after this many messages.
 _STILL_OPEN = 20
-# A check that nobody has come back to while a person asked for so many other things has been given up.
+# A check that was not run again during this many other requests has been given up.
 _OTHER_REQUESTS = 6
 
 
 def open_failures(now: ConversationFacts) -> list[Event]:
-    """What failed and has not been overcome or given up, oldest first."""
+    """The failures that were neither fixed nor given up, oldest first."""
     failed = [now.commands[line] for line in now.failing if line in now.commands]
     checks = [event for event in failed if is_lasting(event.command, event.outcome)]
-    found = [event for event in checks if not _is_given_up(event, now) and not _is_told_by(event, checks)]
+    found = [event for event in checks if not _is_given_up(event, now) and not _is_covered_by(event, checks)]
     others = [event for event in failed if event not in checks and _is_fresh(event, now)]
     actions = [
         event
@@ -39,7 +39,7 @@ def _is_fresh(event: Event, now: ConversationFacts) -> bool:
 
 
 def _is_given_up(event: Event, now: ConversationFacts) -> bool:
-    """Whether work went on without a check that failed."""
+    """Whether work continued without a failed check."""
     if now.undone_at > event.position or _requests_after(event, now) >= _OTHER_REQUESTS:
         return True
     kinds = kinds_of(event.command)
@@ -54,7 +54,7 @@ def _is_given_up(event: Event, now: ConversationFacts) -> bool:
     return any(commit.source > min(passed) for commit in now.commits.values()) if passed else False
 
 
-def _is_told_by(event: Event, checks: list[Event]) -> bool:
+def _is_covered_by(event: Event, checks: list[Event]) -> bool:
     """Whether a newer failure names every test that this one names."""
     return bool(event.failed) and any(
         other.position > event.position and set(event.failed) <= set(other.failed) for other in checks

@@ -1,17 +1,17 @@
-"""The nine headings from the state of the work: newest state only, most important first.
+"""Writes the nine headings from the state of the work: newest state only, most important first.
 
-    Goal                what the work is for, in the person's words (requests.py)
-    Constraints         what holds now; what was taken back is gone
-    Done                commits, checks that pass, what changed something, requests that were answered
+    Goal                the purpose of the work, in the person's words (requests.py)
+    Constraints         limits and wishes in force, without revoked ones
+    Done                commits, passing checks, actions with an effect, answered requests
     In Progress         the newest request, and what a short reply agreed to
-    Blocked             checks that still fail, the question that waits for an answer
-    Key Decisions       what was decided and found out; guesses are named as such
-    Relevant Files      what changed, how often and why
-    Next Steps          open items, failing checks, and else the work at hand
-    Critical Context    processes that run
+    Blocked             checks that still fail, an unanswered question
+    Key Decisions       decisions and findings; guesses are marked as such
+    Relevant Files      changed files, how often and why
+    Next Steps          open items, failing checks, or else the current work
+    Critical Context    running processes
 
-`facts` is what left the context; `now` reads on to the end of the conversation, so that nothing is listed as open
-that the messages that stay have closed.
+`facts` are the facts of messages that left the context; `now` includes the messages that stay, so that nothing is
+listed as open that they have closed.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -24,22 +24,22 @@ from plimsoll.context.ledger.moves import current_name
 from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.outcomes import check_of, covers, is_lookup_tool, kinds_of
 from plimsoll.context.ledger.requests import aims_of, request_at
-from plimsoll.context.ledger.speakers import is_told_of_oneself
+from plimsoll.context.ledger.speakers import is_about_speaker
 from plimsoll.context.ledger.state import ConversationFacts, Event, PersonRequest
 from plimsoll.context.ledger.template import EVIDENCE
 from plimsoll.context.ledger.todos import FINISHED, OPEN
 from plimsoll.context.ledger.weights import weights
 from plimsoll.secrets import redact
 
-_SHOWN = {True: 160, False: 110}  # characters of a call that failed, and of one that did not
+_SHOWN = {True: 160, False: 110}  # characters of a failed call, and of any other
 _SHORT_RESULT = 60
 _AIM, _ASKED, _ANSWERED = 580, 500, 240  # characters of a request under Goal, In Progress and Done
-_FIRST_ASKED, _LAST_ASKED = 20, 120  # requests that are considered; no summary could hold more
+_FIRST_ASKED, _LAST_ASKED = 20, 120  # requests to consider; no summary has room for more
 _LAST_IN_CHAT = 6  # requests
 _LAST_GUESSES = 6
 _NAMED_FILES = 2  # in a next step
-_PERSONAL = 0.0025  # what a character of what a person says of themselves is worth in a chat
-_IN_AN_AGENTS_WORK = 0.05  # of that, where tools are used
+_PERSONAL = 0.0025  # value per character of a personal statement in a chat
+_IN_AN_AGENTS_WORK = 0.05  # factor if tools are used
 
 
 def entries_of(
@@ -49,7 +49,7 @@ def entries_of(
     now: ConversationFacts | None = None,
     lines: Iterable[EvidenceLine] | None = None,
 ) -> list[LedgerEntry]:
-    """Every entry that the state and an earlier summary give; of the evidence only `lines`, where they are given."""
+    """Every entry from the state and an earlier summary; quotes only from `lines` if given."""
     now = now or facts
     entries = LedgerEntries(longest)
     earlier = earlier_items(previous)
@@ -70,7 +70,7 @@ def entries_of(
 
 
 def _item_of(line: EvidenceLine, facts: ConversationFacts) -> str:
-    """The item that a line is quoted under; that of a file by the name that it has now."""
+    """The item for a quoted line; a file has its current name."""
     if line.source in (SAID, TOLD):
         return ""
     if line.source.startswith("file:") and facts.renamed:
@@ -79,7 +79,7 @@ def _item_of(line: EvidenceLine, facts: ConversationFacts) -> str:
 
 
 def _not_forgotten(entries: list[LedgerEntry], now: ConversationFacts) -> list[LedgerEntry]:
-    """The entries without what the person asked to forget; files and outputs of tools are no words of theirs."""
+    """The entries without what the person asked to forget; files and tool outputs are not the person's words."""
     again = {one.source for one in now.requests}
     return [
         entry
@@ -89,31 +89,31 @@ def _not_forgotten(entries: list[LedgerEntry], now: ConversationFacts) -> list[L
             entry.text,
             entry.sources,
             now.is_chat,
-            entry.section == CONSTRAINTS and not is_told_of_oneself(entry.text.removeprefix("- ")),
+            entry.section == CONSTRAINTS and not is_about_speaker(entry.text.removeprefix("- ")),
             again,
         )
     ]
 
 
 def _add_personal(entries: LedgerEntries, facts: ConversationFacts, now: ConversationFacts) -> None:
-    """What people said about themselves, as far as it still holds; it matters most where no tool is used."""
+    """Add current personal statements; they matter most in a chat without tools."""
     value = _PERSONAL if facts.is_chat else _PERSONAL * _IN_AN_AGENTS_WORK
-    ruled = {**now.constraints, **({} if now.is_chat else now.wishes)}.keys() - _told_of_oneself(now)
+    ruled = {**now.constraints, **({} if now.is_chat else now.wishes)}.keys() - _about_speaker(now)
     for line, source in facts.personal.lines(now.personal, ruled):
-        # By its length, so that long statements are not left out for short ones; the newer one has the better claim.
+        # Valued by length, so that long statements compete with short ones; newer ones have priority.
         worth = value * len(line) * (1 + source / max(1, now.messages))
         entries.add("Critical Context", f"- {line}", source, worth, sources=(source,))
 
 
-def _told_of_oneself(now: ConversationFacts) -> set[str]:
-    """In a chat, sentences such as "I never eat meat" are about the person and stand with their speaker."""
+def _about_speaker(now: ConversationFacts) -> set[str]:
+    """In a chat, sentences such as "I never eat meat" are about the person and are listed with their speaker."""
     return now.personal.about_the_user() if now.is_chat else set()
 
 
 def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
-    """Limits before wishes; what the newest request or a whole aim says is not said again."""
+    """Add limits before wishes, without repeating the newest request or a complete goal."""
     known = weights()
-    elsewhere = _told_of_oneself(now)
+    elsewhere = _about_speaker(now)
     for order, one in enumerate(now.constraints.values()):
         if one.text in elsewhere:
             continue
@@ -121,7 +121,7 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
         value = known.rules_file if one.origin else None
         entries.add(CONSTRAINTS, f"- {one.text}{origin}", order, value, sources=(one.source,))
     if now.is_chat:
-        return  # what people say in a chat stands under Critical Context, with its speaker
+        return  # personal statements in a chat are under Critical Context, with their speaker
     newest = now.newest_request
     shown = _in_short(newest.text, _ASKED) if newest else ""
     aims = {_in_short(aim.text, _AIM) for aim in aims_of(now.requests)}
@@ -158,7 +158,7 @@ def _add_in_progress(entries: LedgerEntries, now: ConversationFacts) -> None:
 
 
 def _in_short(text: str, limit: int) -> str:
-    """What a person said; of a long message its beginning and its end, where people mostly say what they want."""
+    """A person's message; for a long one, its beginning and end, which usually contain the request."""
     said = " ".join(redact(text).split())
     if len(said) <= limit:
         return said
@@ -167,7 +167,7 @@ def _in_short(text: str, limit: int) -> str:
 
 
 def _request_line(now: ConversationFacts, request: PersonRequest) -> str:
-    """A request as a person would pass it on; a short reply with what it agrees to."""
+    """The line for a request; a short reply includes what it agrees to."""
     said = _in_short(request.text, _ASKED)
     about = request_at(now.requests, request.about) if request.about is not None else None
     on = f' — on: "{one_line(redact(about.text), _ANSWERED)}"' if about else ""
@@ -205,10 +205,10 @@ def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: Conversatio
 
 
 def _add_answered(entries: LedgerEntries, facts: ConversationFacts, now: ConversationFacts) -> None:
-    """Earlier requests, as far as no other heading says them."""
+    """Add earlier requests that no other heading contains."""
     current = now.newest_request
     kept = {one.source for one in aims_of(now.requests)} | ({current.source} if current else set())
-    # In a chat the statements of the person say what the requests were about.
+    # In a chat, the person's statements show what the requests were about.
     first = len(facts.requests) - _LAST_IN_CHAT if facts.is_chat else 0
     asked = [one for one in facts.requests[max(0, first) :] if one.source not in kept and one.kind != "reply"]
     for number, one in enumerate(asked):
@@ -217,15 +217,15 @@ def _add_answered(entries: LedgerEntries, facts: ConversationFacts, now: Convers
             done += f" — answered: {one_line(one.answer, _ANSWERED)}" if one.answer else ""
             text = f"- Asked: {one_line(redact(one.text), _ANSWERED)}{done}"
             if one.status == "withdrawn" or one_line(one.text, _ANSWERED) in now.wishes:
-                continue  # a wish stands under Constraints
+                continue  # a wish is under Constraints
             key = f"{ASKED}:{one.source}"
             entries.add("Done", text, one.source, weights().asked, key, sources=_known(one.source))
 
 
 def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, counts: bool) -> None:
-    """A run or call: under Done where it did something, else only as the label over what it showed.
+    """Add a run or call: under Done if it had an effect, else only as a label for its quotes.
 
-    A check `counts` where it is the newest of its program, or fixed what had failed.
+    A check `counts` if it is the newest run of its program, or passed after a failure.
     """
     key = _event_key(event)
     line = _event_line(event)
@@ -233,9 +233,9 @@ def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, cou
     looks = event.looks if event.command else is_lookup_tool(event.line)
     is_check = bool(event.command) and check_of(event.command, event.outcome) is not None
     is_over = event.outcome.failed or known is not event or (is_check and not counts)
-    is_over = is_over or one_line(event.outcome.line, 160) in now.commits  # the commit has a line of its own
+    is_over = is_over or one_line(event.outcome.line, 160) in now.commits  # the commit has a separate line
     if looks or is_over:
-        # What was tried and failed is not to be tried again.
+        # A failed attempt must not be repeated.
         tried = weights().tried if event.outcome.failed and not looks else 0.0
         entries.add(EVIDENCE, line, event.position, tried, key, sources=(event.position,))
         return
@@ -244,7 +244,7 @@ def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, cou
 
 
 def _is_fixed(event: Event, newest: Collection[Event]) -> bool:
-    """Whether a check passed that had failed, and no newer run says more about it."""
+    """Whether a check passed after a failure, and no newer run supersedes it."""
     return event.failed_before and not any(
         one.position > event.position and covers(one.command, event.command) for one in newest
     )
@@ -255,7 +255,7 @@ def _event_key(event: Event) -> str:
 
 
 def _event_line(event: Event) -> str:
-    """What was run and how it ended; the last line of a command that counted nothing is mostly noise."""
+    """The call and its outcome; the last line of a command without counts is usually noise."""
     outcome = event.outcome
     telling = outcome.failed or outcome.check or (not event.command and len(outcome.line) <= _SHORT_RESULT)
     shown = one_line(event.line, _SHOWN[outcome.failed])
@@ -266,7 +266,7 @@ def _event_line(event: Event) -> str:
 
 def _add_decisions(entries: LedgerEntries, now: ConversationFacts) -> None:
     if now.is_chat:
-        return  # nothing is decided where nothing is done: these would be explanations
+        return  # without work there are no decisions, only explanations
     for number, decision in enumerate(now.decisions.values()):
         entries.add("Key Decisions", f"- {one_line(decision.text, 300)}", number, sources=(decision.source,))
     for guess in list(now.hypotheses.values())[-_LAST_GUESSES:]:
@@ -281,7 +281,9 @@ def _add_files(entries: LedgerEntries, facts: ConversationFacts, earlier: Earlie
         entries.add("Relevant Files", line, -1)
     for path, fact in merged.items():
         actions = ", ".join(f"{action} {count}×" for action, count in fact.actions.items())
-        text = f"- `{path}`" + (f" — {actions}" if actions else "") + (f": {fact.told}" if fact.told else "")
+        text = (
+            f"- `{path}`" + (f" — {actions}" if actions else "") + (f": {fact.phrase}" if fact.phrase else "")
+        )
         value = None if fact.is_only_read else MUST
         entries.add("Relevant Files", text, fact.last, value, f"file:{path}", sources=fact.sources)
     for parent, quoted in quotes:
@@ -289,7 +291,7 @@ def _add_files(entries: LedgerEntries, facts: ConversationFacts, earlier: Earlie
 
 
 def _add_next_steps(entries: LedgerEntries, now: ConversationFacts) -> None:
-    """Open items in their order, then failing checks, then the work at hand; the first is what comes next."""
+    """Add open items in order, then failing checks, then the current work; the first is the next step."""
     order = 0
     for status in ("in_progress", *OPEN):
         for item, known in now.todos.items.items():
@@ -319,7 +321,7 @@ def _add_next_steps(entries: LedgerEntries, now: ConversationFacts) -> None:
 
 
 def _at_hand(now: ConversationFacts, newest: PersonRequest) -> str:
-    """The files that were changed last for the newest request, and the check that was run last."""
+    """The files changed last for the newest request, and the last check."""
     changed = [
         (fact.last, path)
         for path, fact in now.files.items()

@@ -1,9 +1,9 @@
-"""What shell commands do to files by name: renamed, deleted, or put back to what was committed.
+"""What shell commands do to files: rename, delete, or revert to the committed version.
 
 git mv src/Views.ts src/views.ts     src/Views.ts is src/views.ts now
 rm src/old.ts                        deleted
-git checkout -- src/app.ts           its changes were taken back
-git reset --hard                     all changes were taken back
+git checkout -- src/app.ts           its changes were reverted
+git reset --hard                     all changes were reverted
 """
 
 import re
@@ -19,7 +19,7 @@ _DELETES = re.compile(r"^(?:git )?rm ")
 _RESTORES = re.compile(r"^git (?:checkout (?:\S+ )?-- |restore (?!--staged))")
 _RESETS = re.compile(r"^git (?:reset --hard|checkout \.|restore \.|checkout -- \.)(?:\s|$)")
 _MOVED_TO = re.compile(r"^\*\*\* Update File: (.+)\n\*\*\* Move to: (.+)$", re.MULTILINE)
-_LATELY = 3  # files that were changed last: to take one of them back is to give up what was tried
+_LATELY = 3  # files changed last; reverting one of them gives up the attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class FileMoves:
     moved: tuple[tuple[str, str], ...] = ()  # from, to
     deleted: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
-    resets: bool = False  # everything is as it was committed
+    resets: bool = False  # all files are reverted
 
 
 def moves_in(command: str) -> FileMoves:
     """What a command does to the files that it names."""
-    if not any(sign in command for sign in ("mv ", "rm ", "git ")):  # most commands cost no more than this
+    if not any(sign in command for sign in ("mv ", "rm ", "git ")):  # fast path for most commands
         return FileMoves()
     moved: list[tuple[str, str]] = []
     deleted: list[str] = []
@@ -68,7 +68,7 @@ def _renamed(names: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def apply_moves(facts: ConversationFacts, moves: FileMoves, position: int) -> None:
-    """Bring the state of the files up to date with a command that succeeded."""
+    """Update the state of the files after a successful command."""
     for old, new in moves.moved:
         path = _known(facts, old)
         if path is not None:
@@ -86,7 +86,7 @@ def apply_moves(facts: ConversationFacts, moves: FileMoves, position: int) -> No
 
 
 def _rename(facts: ConversationFacts, old: str, new: str, position: int) -> None:
-    """One file under its new name, with what is known of it; the lines quoted from it follow."""
+    """Rename a file in the state, together with its facts and quoted lines."""
     fact = facts.files.pop(old)
     known = facts.files.pop(new, FileFact())
     for action, count in known.actions.items():
@@ -99,7 +99,7 @@ def _rename(facts: ConversationFacts, old: str, new: str, position: int) -> None
 
 
 def current_name(facts: ConversationFacts, path: str) -> str:
-    """The name that a file has now."""
+    """The current name of a file."""
     for _ in range(len(facts.renamed)):
         if path not in facts.renamed:
             break
@@ -108,7 +108,7 @@ def current_name(facts: ConversationFacts, path: str) -> str:
 
 
 def _known(facts: ConversationFacts, name: str) -> str | None:
-    """The path under which the state knows a file that a command names from its own folder."""
+    """The known path of a file that a command names relative to its folder."""
     bare = name.removeprefix("./")
     if bare in facts.files:
         return bare

@@ -1,9 +1,9 @@
-"""Calls and results in one readable line each.
+"""Converts calls and results to one readable line each.
 
     call_line(call)        ->  terminal(command=pytest -x)
     last_line(result)      ->  2 failed, 8 passed in 0.41s
 
-How a call ended is read in outcomes/.
+`outcomes/` determines how a call ended.
 """
 
 import json
@@ -14,13 +14,13 @@ from typing import Any
 
 from plimsoll.messages import arguments_of, arguments_text, call_name
 
-# Results can be megabytes; how they ended stands at their beginning or their end.
+# Results can be megabytes; their outcome is at the beginning or the end.
 _LOOK_AHEAD, _LOOK_BACK = 600, 1_500
 _ERROR = re.compile(
     r"\b\w*(?:error|exception)\b(?!s? 0)|\bfail(?:ed|ure)?\b|^e {1,}\S|\bfatal:|\bpanic:|\bcommand not found\b"
     r"|\bno such file\b|\bpermission denied\b|\btraceback\b"
 )
-# Results are what there is most of, so patterns run only on lines that hold one of their words.
+# Results are the largest part of a conversation, so patterns run only on lines with one of their words.
 _ERROR_WORDS = (
     "error", "exception", "fail", "fatal:", "panic:", "not found", "no such file", "permission denied", "traceback",
     "\ne  ",
@@ -32,7 +32,7 @@ _SUBJECT_KEYS = (
 
 
 def call_line(call: dict[str, Any], limit: int = 160) -> str:
-    """The call as a person would name it: tool and the arguments that tell it apart."""
+    """The call in short form: the tool and its distinguishing arguments."""
     arguments = arguments_of(call)
     if not arguments:
         return f"{call_name(call)}({one_line(arguments_text(call), limit)})"
@@ -43,7 +43,7 @@ def call_line(call: dict[str, Any], limit: int = 160) -> str:
 
 
 def error_lines(text: str) -> list[str]:
-    """The lines of a result that read like an error, last first, at most three, exact text."""
+    """At most three lines of a result that look like an error, last first, verbatim."""
     for near in (text[-_LOOK_BACK:], text[:_LOOK_AHEAD]):
         found = dict.fromkeys(islice(_lines_with(_ERROR, _ERROR_WORDS, near, near.lower()), 20))
         if found:
@@ -58,7 +58,7 @@ def one_line(text: str, limit: int) -> str:
 
 
 def last_line(text: str) -> str:
-    """The last line that has a word in it."""
+    """The last line with a word."""
     for line in reversed(text[-_LOOK_BACK:].splitlines()):
         bare = _TAGS.sub("", line)
         if any(character.isalnum() for character in bare):
@@ -72,7 +72,7 @@ def _lines_with(pattern: re.Pattern[str], words: tuple[str, ...], text: str, low
         return
     for line in reversed(text.splitlines()):
         bare = _TAGS.sub("", line).strip()
-        # A lone word such as FAIL says nothing to whoever reads it later.
+        # A single word such as FAIL does not help a later reader.
         if " " in bare and pattern.search(bare.lower()):
             yield bare
 

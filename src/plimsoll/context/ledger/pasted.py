@@ -1,14 +1,14 @@
 """Whether a long message is a document that the user pasted, without a word that announces it.
 
     Skip to content                     ┐
-    Home | Products | Contact           │ a pasted page: what stands in it is nobody's rule
+    Home | Products | Contact           │ a pasted page: it contains no rules of the user
     Tea has been grown here since …     │
     © 2026 The Tea Company              ┘
     How many kinds do they sell?          the user's own line
 
-Signs are counted for and against: the remains of a page or letter, running text, and a line beside it that asks to
-read it speak for a document; demands in many sentences, requests, the first person and the headings of a task speak
-against it. The words are data (`pasted.toml`).
+A score counts evidence for and against a document: the remains of a page or letter, running text, and an adjacent
+line that asks to read it count for it; demands in many sentences, requests, the first person and the headings of a
+task count against it. The words are data (`pasted.toml`).
 """
 
 import re
@@ -24,17 +24,17 @@ from plimsoll.context.ledger.constraint_words import constraint_in
 SHORTEST = 450  # letters; people write shorter messages themselves
 _UNSPACED = re.compile(
     "[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
-)  # a sign of these says as much as three letters
-_LONGEST_BESIDE = 300  # characters of the paragraph before or after a paste
+)  # one of these characters counts as three letters
+_LONGEST_ADJACENT = 300  # characters of an adjacent paragraph
 _LONGEST_FURNITURE = 90  # of a line of navigation, a byline, a date
-_READ = 20_000  # characters that are judged; a longer paste does not change its kind
+_READ = 20_000  # characters to examine; more text does not change the result
 _RUNNING, _RUNNING_UNSPACED = (
     150,
     60,
 )  # characters of a line of running text; scripts without spaces need fewer
 _MOST_FURNITURE = 4
-# The weights and limits are the coarsest that tell apart the messages of tests/context/pasted_messages.toml. In
-# recorded conversations (4,737 user messages) they take 45 for documents, none of which states a rule of its user.
+# The weights and limits are the coarsest that separate the messages of tests/context/pasted_messages.toml. In
+# recorded conversations (4,737 user messages) they classify 45 as documents, none of which states a rule of its user.
 _ENOUGH = 4
 _MANY_DEMANDS, _SOME_DEMANDS = 0.25, 0.12  # share of the sentences that set a limit
 _MANY_ASKS = 0.12
@@ -55,7 +55,7 @@ class PastedSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The data file, ready to be matched."""
+    """The compiled patterns of the data file."""
 
     furniture: re.Pattern[str]
     salutation: re.Pattern[str]
@@ -69,10 +69,10 @@ class _Words:
 
 
 def pasted_in(text: str) -> PastedSpan | None:
-    """The document that makes up a message, without the user's own paragraph beside it; None if none does."""
+    """The document in a message, without the user's own adjacent paragraph; None if there is none."""
     if len(text) < SHORTEST // 3 or _letters(text) < SHORTEST:
         return None
-    before, after = _beside(text)
+    before, after = _own_paragraphs(text)
     body = text[before : len(text) - after]
     if _letters(body) < SHORTEST or _begins_a_task(text):
         return None
@@ -81,15 +81,15 @@ def pasted_in(text: str) -> PastedSpan | None:
 
 
 def _begins_a_task(text: str) -> bool:
-    """Whether the first lines give an order or say who the agent is. Only there: a page may say so later."""
+    """Whether the first lines give an order or define the agent's role; a page may do so later."""
     lines = [line for line in text[:_READ].lower().splitlines() if line.strip()][:3]
     return bool(lines and _words().imperative.match(lines[0])) or any(map(_words().persona.search, lines))
 
 
-def _beside(text: str) -> tuple[int, int]:
-    """Characters of the user's own first and last paragraph; 0 where it belongs to the rest.
+def _own_paragraphs(text: str) -> tuple[int, int]:
+    """The lengths of the user's own first and last paragraph; 0 if it belongs to the document.
 
-    A paragraph that only gives orders is not taken for the user's: a page may begin or end with one.
+    A paragraph that only gives orders does not count as the user's, because a page may start or end with one.
     """
     first = _BLANK.search(text)
     before = first.end() if first and _is_reading(text[: first.start()]) else 0
@@ -104,7 +104,7 @@ def _beside(text: str) -> tuple[int, int]:
 def _is_reading(paragraph: str) -> bool:
     """Whether a short paragraph asks something, or asks to read."""
     said = paragraph.strip()
-    if not said or len(said) > _LONGEST_BESIDE:
+    if not said or len(said) > _LONGEST_ADJACENT:
         return False
     return said.endswith(("?", "？", "؟")) or _words().reading.search(said[:_OPENING].lower()) is not None
 
@@ -147,17 +147,17 @@ def _signs_of_own_words(lines: list[str], sentences: list[str], is_letter: bool)
 
 
 def _matching(found: Callable[[str], object], texts: list[str]) -> int:
-    """How many texts have what is looked for."""
+    """The number of matching texts."""
     return sum(found(text) is not None for text in texts)
 
 
 def _is_title(lines: list[str]) -> bool:
-    """Whether a text begins as documents do: a few words without an end, then something longer."""
+    """Whether a text starts like a document: a short line without a full stop, then a longer one."""
     return len(lines) > 1 and len(lines[0]) <= _LONGEST_FURNITURE < len(lines[1]) and lines[0][-1].isalnum()
 
 
 def _letters(text: str) -> int:
-    """The length of a text, as if it were written with an alphabet."""
+    """The length of a text in equivalent alphabetic letters."""
     if len(text) >= SHORTEST or text.isascii():
         return len(text)
     return len(text) + 2 * len(_UNSPACED.findall(text))

@@ -1,11 +1,11 @@
-"""Patches and diffs as text: what they add or leave, and what they take out.
+"""Splits patches and diffs into new and removed text.
 
     *** Update File: src/app.py          new:      src/app.py
     @@ def load():                                 def load():
     -    return read(path)                             return parse(path)
     +    return parse(path)              removed:      return read(path)
 
-A removed line is no longer true, and the signs at the beginning of the others are not part of the file.
+A removed line is no longer true, and the prefixes of the other lines are not part of the file.
 """
 
 import re
@@ -25,8 +25,8 @@ _DEFINED = re.compile(
     re.MULTILINE,
 )
 _PARTS = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
-_STEM = 5  # characters by which two forms of a word are the same
-_ABOUT = 2  # words that a reason must share with the change that it is given for
+_STEM = 5  # leading characters that identify a word in all its forms
+_ABOUT = 2  # words that a reason must share with its change
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class PatchText:
 
 
 def is_patch(text: str) -> bool:
-    """Whether a text is a patch or a diff, by its frame."""
+    """Whether a text is a patch or a diff, by its header lines."""
     return any(sign in text for sign in _SIGNS) and ("\n+" in text or "\n-" in text)
 
 
 def patch_text(text: str) -> PatchText:
-    """The sides of a patch; what stands around it counts as new."""
+    """The two sides of a patch; surrounding text counts as new."""
     new: list[str] = []
     removed: list[str] = []
     inside = False
@@ -65,7 +65,7 @@ def patch_text(text: str) -> PatchText:
 
 
 def text_for(path: str, text: str) -> str:
-    """The part of a patch that is about one file; the whole text where it is no patch of several."""
+    """The part of a patch for one file; the whole text if it is not a patch of several files."""
     parts: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in text.splitlines():
@@ -78,11 +78,11 @@ def text_for(path: str, text: str) -> str:
 
 
 def changed_names(new: str) -> list[str]:
-    """The functions and types that a change defines or stands in, in order."""
+    """The functions and types that a change defines or is inside, in order."""
     return list(dict.fromkeys(_DEFINED.findall(new)))
 
 
 def is_about(said: str, text: str) -> bool:
-    """Whether what was said shares words with a text; names count by their parts, words by their beginning."""
+    """Whether two texts share words; names count by their parts, words by their beginning."""
     parts = {part[:_STEM].lower() for part in _PARTS.findall(text)} if said else set()
     return len({word[:_STEM] for word in content_words(said)} & parts) >= _ABOUT

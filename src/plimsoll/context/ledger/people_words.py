@@ -1,4 +1,4 @@
-"""Which of the word groups of `people.toml` a sentence holds."""
+"""Matches the word groups of `people.toml` in sentences."""
 
 import re
 import tomllib
@@ -28,23 +28,23 @@ class WordGroup:
         self._signs = re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True))) or r"(?!)")
 
     def found_in(self, lowered: str) -> bool:
-        """Whether a text in lower case holds one of them."""
+        """Whether a lower-case text contains one of them."""
         if self._pattern.search(lowered):
             return True
         return not lowered.isascii() and self._signs.search(lowered) is not None
 
     def opens(self, lowered: str) -> bool:
-        """Whether a text in lower case begins with one of the words, or holds one of the signs."""
+        """Whether a lower-case text starts with one of the words, or contains one of the signs."""
         if self._pattern.match(lowered):
             return True
         return not lowered.isascii() and self._signs.search(lowered) is not None
 
     def begins(self, lowered: str) -> bool:
-        """Whether a text in lower case begins with one of the words or signs."""
+        """Whether a lower-case text starts with one of the words or signs."""
         return bool(self._pattern.match(lowered) or self._signs.match(lowered))
 
     def after(self, lowered: str) -> str:
-        """The text behind the words of the group that it begins with."""
+        """The text after the leading words of the group."""
         while found := self._pattern.match(lowered):
             rest = lowered[found.end() :].lstrip(" ,.:;!-–—")
             if not found[0] or rest == lowered:
@@ -52,8 +52,8 @@ class WordGroup:
             lowered = rest
         return lowered
 
-    def behind(self, lowered: str) -> str:
-        """The text behind the first of the words that it holds; empty where it holds none."""
+    def after_first(self, lowered: str) -> str:
+        """The text after the first of the words in it; empty if it contains none."""
         found = self._pattern.search(lowered)
         return lowered[found.end() :].lstrip(" ,") if found else ""
 
@@ -64,7 +64,7 @@ class WordGroup:
 
 @cache
 def people() -> dict[str, Any]:
-    """The data file. Reading it takes longer than a small compaction, so every group comes from one reading."""
+    """The data file, read once, because reading it takes longer than a small compaction."""
     return tomllib.loads(files("plimsoll.context.ledger").joinpath("people.toml").read_text("utf-8"))
 
 
@@ -81,7 +81,7 @@ def words_in(text: str) -> list[str]:
 
 
 def is_reply(text: str) -> bool:
-    """Whether a message says nothing by itself: yes, no, an option, go on."""
+    """Whether a message has no content of its own: yes, no, an option, go on."""
     lowered = text.lower().strip()
     if _UNSPACED.search(lowered):
         rest = re.sub(r"[\s。、！？!?,.…]+", "", word_group("replies").without_signs(lowered))
@@ -92,5 +92,5 @@ def is_reply(text: str) -> bool:
 
 
 def refers_back(text: str) -> bool:
-    """Whether a text points to what was said before it."""
+    """Whether a text refers to an earlier message."""
     return word_group("refers").found_in(text.lower().replace("’", "'"))

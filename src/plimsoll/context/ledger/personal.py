@@ -1,13 +1,13 @@
-"""What people say about themselves and others in a chat, in their own words.
+"""Statements that people make about themselves and others in a chat, in their own words.
 
     "I started baking rye bread on Sundays."        the user, about the user
     "My neighbour keeps bees."                      the user, about someone else
     a mail that the user received and pastes        someone else's words
     "Actually I no longer bake, I run."             replaces what was said about baking
-    "Please forget that I bake bread."              what was said about it is gone, and so is this sentence
+    "Please forget that I bake bread."              removes statements about it, and this sentence
 
-Nothing is inferred: a statement is a sentence as it was said. What the person asks to forget leaves this state and is
-never written again; the messages themselves are not touched. The words are data (`personal.toml`).
+Nothing is inferred: a statement is an original sentence. What the person asks to forget is removed from this state
+and never written again; the messages themselves stay unchanged. The words are data (`personal.toml`).
 """
 
 import math
@@ -40,7 +40,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _MARKS = " \"“”'-*#>"  # around a sentence
 _BLANK = re.compile(r"\n\s*\n|\n-{3,}\n")
-_STEM = 5  # letters by which forms of one word are the same: bake, baked, baking
+_STEM = 5  # leading letters that identify a word in all its forms: bake, baked, baking
 _READ = 6_000  # characters of a message; a longer one is a document
 _LONGEST, _LONGEST_LINE = 260, 500
 _SPEAKERS: dict[About, str] = {
@@ -48,7 +48,7 @@ _SPEAKERS: dict[About, str] = {
     "other": "User, about someone else",
     "quoted": "Quoted by the user, someone else's words",
 }
-# A text that begins or ends with whose it is.
+# A text that starts or ends with its author.
 _SIGNED = re.compile(
     r"\A\W*(?:Author: \S|From: \S|[A-Z]\w+ [A-Z]\w+:\s)"
     r"|^\W*(?:(?:Written|Posted|Sent|Submitted|Signed) by|Author|From|Signed|Verfasst von|Von|Autora?"
@@ -57,19 +57,19 @@ _SIGNED = re.compile(
     re.MULTILINE,
 )
 _LEAST_WORDS = 4
-_ALLUSION = 0.29  # how near a statement is that shares one rare word
+_ALLUSION = 0.29  # similarity of a statement that shares one rare word
 _MOST_STATEMENTS = 2_000
 _RECENT_MESSAGES = 10  # before a request to forget
 _RECENT_STATEMENTS = 2  # messages
-_SAME_SUBJECT = 0.5  # share of the words of the older statement from which on a change of mind replaces it
-_LEAST_NAMED = 3  # rare words that a denial shares with what it denies
-_RARE = 4  # statements that hold a rare word
-_NEAR = 0.3  # share of what is to be forgotten, weighed by rarity, from which on a statement is about it
+_SAME_SUBJECT = 0.5  # minimum share of the older statement's words for a change of mind to replace it
+_LEAST_NAMED = 3  # rare words that a denial must share with the denied statement
+_RARE = 4  # maximum number of statements with a rare word
+_NEAR = 0.3  # minimum share of the request's words, weighted by rarity, for a statement to match it
 
 
 @dataclass(frozen=True, slots=True)
 class PersonalStatement:
-    """A sentence of a person, whom it is about, and the message that it stood in."""
+    """A person's sentence, its subject, and its message."""
 
     text: str
     about: About
@@ -80,7 +80,7 @@ class PersonalStatement:
 
     @property
     def value(self) -> float:
-        """What it is worth in a summary, in the unit of a term that is certainly needed."""
+        """Its value in a summary, relative to a term that is certainly needed."""
         return (
             0.9
             if self.is_own and not self.is_question
@@ -97,22 +97,22 @@ class PersonalStatement:
 
 @dataclass(slots=True)
 class PersonalStatements:
-    """Every statement that holds, oldest first."""
+    """The current statements, oldest first."""
 
     said: list[PersonalStatement] = field(default_factory=list)
     forgotten: list[ForgottenTopic] = field(default_factory=list)
-    expects_quote: bool = False  # a text of somebody else was announced and is not pasted yet
+    expects_quote: bool = False  # someone else's text was announced and is not pasted yet
 
     def copy(self) -> "PersonalStatements":
-        """The same, to read on from."""
+        """A copy to continue reading from."""
         return PersonalStatements(list(self.said), list(self.forgotten), self.expects_quote)
 
     def read(
         self, text: str, source: int, before: Iterable[tuple[int, str]] = (), is_chat: bool = True
     ) -> bool:
-        """Take up what a person wrote; whether all of it was a request to forget something.
+        """Read a person's message; return whether all of it was a request to forget something.
 
-        `before` is all that the person wrote before, each with the number of its message.
+        `before` are the person's earlier messages with their numbers.
         """
         wanted = [one for one in _sentences(text[:_READ]) if forgotten_in(one) is not None]
         if wanted:
@@ -130,7 +130,7 @@ class PersonalStatements:
         return False
 
     def _take_up(self, one: PersonalStatement) -> None:
-        """One more statement: it ends what it changes, denies or gives another value for."""
+        """Add a statement, and remove statements that it changes, denies or gives another value for."""
         if one.is_own and not one.is_question and _changes(one.text):
             self._replace(one)
         if one.about == "user" and _denies(one.text):
@@ -151,10 +151,9 @@ class PersonalStatements:
         is_rule: bool = False,
         again: AbstractSet[int] = frozenset(),
     ) -> bool:
-        """Whether a text says what the person asked to forget, or comes from messages that are forgotten.
+        """Whether a text repeats what the person asked to forget, or comes from forgotten messages.
 
-        A rule is forgotten only where the request names it. What the person said in messages `again` after the
-        request holds.
+        A rule is forgotten only if the request names it. Statements in the later messages `again` count.
         """
         found = stems(text) if self.forgotten else frozenset()
         return any(
@@ -165,7 +164,7 @@ class PersonalStatements:
         )
 
     def without_forgotten(self, text: str, source: int, is_chat: bool) -> str:
-        """What a person wrote in one message, without the sentences that are forgotten."""
+        """A person's message without forgotten sentences."""
         if any(topic.covers((source,), is_chat) for topic in self.forgotten):
             return ""
         pieces = _SENTENCE.split(text)
@@ -175,9 +174,9 @@ class PersonalStatements:
     def lines(
         self, still: "PersonalStatements", without: AbstractSet[str] = frozenset()
     ) -> Iterator[tuple[str, int]]:
-        """What was said and still holds, by message, with its speaker, and the number of the message.
+        """The statements that still hold, with speaker and message number.
 
-        Sentences `without` which it is told stand elsewhere in the summary.
+        Sentences in `without` are elsewhere in the summary.
         """
         holds = set(still.said)
         current = [one for one in self.said if one in holds and one.text not in without]
@@ -191,7 +190,7 @@ class PersonalStatements:
             yield f"{_SPEAKERS[about]}: {' '.join(texts)}", source
 
     def about_the_user(self) -> set[str]:
-        """The sentences in which the person speaks of themselves and asks nothing of the reader."""
+        """The sentences about the person that ask nothing of the reader."""
         return {
             one.text
             for one in self.said
@@ -218,7 +217,7 @@ class PersonalStatements:
     def _topic_of(
         self, sentence: str, source: int, before: Mapping[int, str], is_chat: bool
     ) -> ForgottenTopic | None:
-        """What a request is about, with what was said about it before."""
+        """The topic of a request, with earlier statements about it."""
         asked = forgotten_in(sentence) or ""
         words, is_personal = stems(asked), speaks_of_self(sentence)
         if points_back(asked):
@@ -236,7 +235,7 @@ class PersonalStatements:
         return replace(topic, facts=tuple(map(stems, about)), values=values)
 
     def _nearness(self, topic: frozenset[str], one: PersonalStatement) -> float:
-        """How much of a topic a statement is about: rare words tell more than common ones."""
+        """The similarity of a statement to a topic, with more weight for rare words."""
         shared = topic & one.words
         if len(shared) < min(2, len(topic)):
             rarity = max(map(self._rarity, shared), default=0.0)
@@ -248,7 +247,7 @@ class PersonalStatements:
         return math.log((len(self.said) + 2) / (count + 1))
 
     def _replace(self, new: PersonalStatement) -> None:
-        """A change of mind takes the place of what was said before about the same."""
+        """Replace earlier statements on the same subject after a change of mind."""
         self.said = [
             one
             for one in self.said
@@ -256,7 +255,7 @@ class PersonalStatements:
         ]
 
     def _turn_round(self, new: PersonalStatement) -> None:
-        """What the person denies now is outdated, where they said it before: both name the same two rare things."""
+        """Remove earlier statements that the person now denies: both share the same rare words."""
         self.said = [
             one
             for one in self.said
@@ -276,10 +275,10 @@ class PersonalStatements:
 def _recent_messages(
     found: Sequence[tuple[float, PersonalStatement]], topic: ForgottenTopic
 ) -> AbstractSet[int]:
-    """The messages of which all is forgotten; `found` are the statements with how near each is to the topic.
+    """The messages to forget entirely; `found` are the statements with their similarity to the topic.
 
-    People mostly mean what was talked about just now, and say it in other words than before. Where a lot was said
-    about it, all of the message goes: it is better to forget too much than too little.
+    People usually mean what was discussed just now, and paraphrase it. If a message says a lot about the topic,
+    all of it is forgotten: forgetting too much is better than too little.
     """
     first = topic.source - _RECENT_MESSAGES
     recent = {one.source for near, one in found if near > 0 and one.source >= first}
@@ -290,9 +289,9 @@ def _recent_messages(
 
 
 def statements_in(text: str, source: int, is_quote: bool = False) -> Iterator[PersonalStatement]:
-    """The sentences of a message that say something, each with whom it is about.
+    """The statements in a message, each with its subject.
 
-    `is_quote` says that the message before announced a text of somebody else, which this one then is.
+    `is_quote`: the previous message announced someone else's text, and this is it.
     """
     asks, body = _parts(text[:_READ])
     is_of_others = bool(body) and _is_of_others(asks, body)
@@ -301,7 +300,7 @@ def statements_in(text: str, source: int, is_quote: bool = False) -> Iterator[Pe
 
 
 def _statements_of(part: str, source: int, quoted: bool) -> Iterator[PersonalStatement]:
-    # A text without a first person that speaks of somebody is about them from its beginning.
+    # A text about someone, without the first person, is about them from its beginning.
     about_other = not speaks_of_self(part) and speaks_of_others(part)
     for sentence in _sentences(part):
         found = stems(sentence)
@@ -309,7 +308,7 @@ def _statements_of(part: str, source: int, quoted: bool) -> Iterator[PersonalSta
             continue
         names_other = speaks_of_others(sentence)
         is_own = speaks_of_self(sentence) and not is_about_someone_else(sentence)
-        # Who was named before is still meant until the person speaks of themselves alone: "I know he's tired".
+        # The subject stays the same until the person speaks only of themselves: "I know he's tired".
         is_own = is_own and not (about_other and names_other)
         about_other = not is_own and (about_other or names_other)
         about: About = "quoted" if quoted else "other" if about_other else "user"
@@ -320,7 +319,7 @@ def _statements_of(part: str, source: int, quoted: bool) -> Iterator[PersonalSta
 
 
 def forgotten_in(sentence: str) -> str | None:
-    """What a sentence asks to forget; None where it asks for nothing of the kind."""
+    """What a sentence asks to forget; None if it does not ask that."""
     low = sentence.strip().lower().replace("’", "'")
     found = personal_words().forget.match(low)
     if found:
@@ -336,7 +335,7 @@ def without_requests_to_forget(text: str) -> str:
 
 
 def stems(text: str) -> frozenset[str]:
-    """The beginnings of the words that a text is about; of scripts without spaces, pairs of characters."""
+    """The stems of a text's content words; in scripts without spaces, pairs of characters."""
     found: set[str] = set()
     for word in _WORD.findall(text.lower().replace("’", "'")):
         if _UNSPACED.search(word):
@@ -347,7 +346,7 @@ def stems(text: str) -> frozenset[str]:
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """What a person asks, and the text that they bring along after it."""
+    """A person's request, and the text that follows it."""
     found = _BLANK.search(text)
     if found is None:
         return text, ""
@@ -359,7 +358,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _announces(asks: str) -> bool:
-    """Whether a person says that a text is from somebody else."""
+    """Whether a person says that a text is someone else's."""
     return personal_words().received.search(asks.lower()) is not None
 
 

@@ -1,4 +1,4 @@
-"""The words of `personal.toml`, ready to be matched."""
+"""The compiled words of `personal.toml`."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True)
 class PersonalWords:
-    """The data file, ready to be matched."""
+    """The compiled patterns of the data file."""
 
     forget: re.Pattern[str]
     forget_signs: re.Pattern[str]

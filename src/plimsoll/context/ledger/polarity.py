@@ -1,4 +1,4 @@
-"""Whether two sentences are about the same and say the opposite.
+"""Whether two sentences are about the same thing and contradict each other.
 
 Never push to main.          Pushing to main is allowed.        contradict
 Never push to main.          Never push to the release branch.  do not
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from plimsoll.context.ledger.words import content_words
 
-_SAME = 0.6  # share of the words of the shorter clause from which on two clauses are about the same
+_SAME = 0.6  # minimum share of the shorter clause's words for two clauses to be about the same thing
 _NEGATIVE = re.compile(
     r"\b(?:not|never|no|don'?t|doesn'?t|mustn'?t|shouldn'?t|can'?t|cannot|without|avoid|forbidden|prohibited"
     r"|nie|niemals|nicht|kein\w*|jamais|pas|nunca|jamás|não|non|nooit|niet|nigdy|никогда|не|нельзя|asla|aldrig)\b"
@@ -33,7 +33,7 @@ _FORBIDDEN = re.compile(r"\b(?:do not|don'?t|never)\s+([a-z]{4,})", re.IGNORECAS
 
 
 def contradicts(sentence: str, stated: str) -> bool:
-    """Whether a clause of a sentence is about the same as one of another and says the opposite."""
+    """Whether a clause of a sentence contradicts a clause of another."""
     said = _clauses(sentence)
     return any(
         negative != was_negative and _is_about(words, about)
@@ -43,13 +43,13 @@ def contradicts(sentence: str, stated: str) -> bool:
 
 
 def is_about(sentence: str, stated: str) -> bool:
-    """Whether a sentence is about the same as a clause of another one."""
+    """Whether a sentence is about the same thing as a clause of another one."""
     words = content_words(sentence)
     return any(_is_about(words, about) for about, _ in _clauses(stated))
 
 
 def denies(sentence: str) -> bool:
-    """Whether a sentence holds a word that denies something."""
+    """Whether a sentence contains a negation."""
     return _NEGATIVE.search(sentence) is not None
 
 
@@ -71,7 +71,7 @@ def is_restricted(sentence: str, start: int, end: int) -> bool:
 
 
 def _forbids(sentence: str, stated: str) -> bool:
-    """Whether a sentence rules out by name what another one asked for: "do not fallback" after "fall back to …"."""
+    """Whether a sentence forbids what another one asked for: "do not fallback" after "fall back to …"."""
     named = {verb.lower() for verb in _FORBIDDEN.findall(sentence)}
     if not named or _NEGATIVE.search(stated):
         return False
@@ -87,6 +87,6 @@ def _is_about(words: frozenset[str], about: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _clauses(sentence: str) -> tuple[tuple[frozenset[str], bool], ...]:
-    """The parts of a sentence that can be true by themselves: what each is about, and whether it denies."""
+    """The clauses of a sentence: the content words of each, and whether it contains a negation."""
     clauses = ((content_words(clause), clause) for clause in _CLAUSE.split(sentence))
     return tuple((words, _NEGATIVE.search(clause) is not None) for words, clause in clauses if words)

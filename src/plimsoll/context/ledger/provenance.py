@@ -1,9 +1,9 @@
-"""Where each line of a summary comes from: the messages that a person can open to check it.
+"""The source messages of each summary line, which a person can open to check it.
 
     - Never push to main.      ──►  message 3, h:3f2a9c1b7d
-    * The parser is ported.    ──►  a model's line: the messages that speak of the same, best first
+    * The parser is ported.    ──►  a model's line: the messages about the same thing, best first
 
-Lines that code wrote know their messages. For a model's line they are looked up by its words and names.
+Lines that code wrote know their messages. The sources of a model's line are found by its words and names.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ class SourceReference:
 
 @dataclass(frozen=True, slots=True)
 class SummaryLine:
-    """One line of a summary, who wrote it, and the messages that it comes from."""
+    """One line of a summary, its author, and its source messages."""
 
     section: str
     text: str
@@ -77,7 +77,7 @@ def as_json(lines: Iterable[SummaryLine]) -> dict[str, Any]:
 
 
 class _Index:
-    """The messages of the state by the words that were said in them."""
+    """The messages of the state, indexed by their words."""
 
     def __init__(self, facts: ConversationFacts) -> None:
         self._facts = facts
@@ -87,13 +87,13 @@ class _Index:
                 self._words.setdefault(word, set()).add(number)
 
     def sources_of(self, line: str) -> Sources:
-        """The messages that share most words with a line, and those that named its names last."""
+        """The messages that share the most words with a line, and the last ones that contain its names."""
         shared: Counter[int] = Counter()
         for word in content_words(line):
             places = self._words.get(word, ())
             for number in places:
                 shared[number] += 1
-        # Words have no order of their own, so of messages that share as many the newest comes first.
+        # Sort for a deterministic order: of messages that share as many words, the newest comes first.
         ranked = sorted(shared, key=lambda number: (-shared[number], -number))
         found = [number for number in ranked[:_MOST_FOUND] if shared[number] >= _LEAST_SHARED]
         for term in terms_in(line):

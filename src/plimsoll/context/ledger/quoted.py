@@ -1,12 +1,12 @@
-"""Which words of a user message are the user's own, and which rules a harness supplied.
+"""Separates the user's own words in a user message from quotes and from rules that a harness supplied.
 
     Please summarise this page:            the user's words
     > Always send the file to …            quoted: a fact at most, never a rule
     ```                                    fenced: the same
-    # AGENTS.md instructions for /src      a rules file: its rules count, and say where they are from
+    # AGENTS.md instructions for /src      a rules file: its rules count, with their origin
 
-A document that nothing announces is recognised by what it looks like (`pasted.py`). Whoever wrote a page that the
-user pastes did not write the user's rules.
+A document without an announcement is recognised by its form (`pasted.py`). A page that the user pastes does not
+contain the user's rules.
 """
 
 import re
@@ -25,7 +25,7 @@ _QUOTE_LINES = re.compile(r"^[ \t]*(?:>|\|).*$", re.MULTILINE)
 _QUOTATION = re.compile(
     r"“[^”\n]{25,1000}”|«[^»\n]{25,1000}»|\"(?=\S)[^\"\n]{25,1000}(?<=\S)\"|「[^」\n]{12,500}」"
 )
-# A line that announces what somebody else wrote; what follows is that. A task ("Write a page:") announces none.
+# A line that announces someone else's text, which follows. A task ("Write a page:") does not announce one.
 _ANNOUNCED = re.compile(
     r"^[^\n]{0,200}\b(?:summari[sz]e|translate|read|review|explain|look at|check|here(?:'s| is| are)|below is|got"
     r"|received|found|says?|wrote|from|pasted?|what is|fasse|übersetze|hier ist|resume|traduce|résume"
@@ -55,7 +55,7 @@ _CONTENTS = re.compile(
 
 
 def own_words(text: str) -> str:
-    """A message without what it quotes: fences, quote lines, quotations, documents and pages."""
+    """A message without quoted text: fences, quote lines, quotations, documents and pages."""
     text = _QUOTE_LINES.sub("", _TAGGED.sub("\n", _FENCED.sub("\n", text)))
     pasted = pasted_in(text)
     if pasted:
@@ -69,7 +69,7 @@ def own_words(text: str) -> str:
 
 
 def rules_in(text: str) -> Iterator[tuple[str, str]]:
-    """The rules files that a harness put into a message: the name of each, and its text without examples."""
+    """The rules files that a harness inserted into a message, with their names, and their text without examples."""
     for pattern in (_INSTRUCTIONS, _CONTENTS):
         for found in pattern.finditer(text):
             yield found["name"], _FENCED.sub("\n", found["rules"])

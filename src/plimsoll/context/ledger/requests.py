@@ -1,11 +1,11 @@
 """What people asked for, and which subject each request belongs to.
 
-    port the importer to the new schema        opens a subject: the aim of the work
+    port the importer to the new schema        opens a subject: the goal of the work
     keep the old command line                  the same subject
-    yes                                        a reply: belongs to what the agent asked
+    yes                                        a reply: belongs to the agent's question
     ok, let's try something else: …            opens another subject
 
-The newest request is what the work is about now; the request that opened its subject is what it is for.
+The newest request is the current task; the request that opened its subject is the goal.
 """
 
 import re
@@ -17,9 +17,9 @@ from plimsoll.context.ledger.statements import SENTENCE
 from plimsoll.context.ledger.words import content_words, overlap
 
 _FEW_WORDS = 7  # content words; fewer do not open a subject by themselves
-_SAME_SUBJECT = 0.34  # share of a request's words that people used in the subject before
-_RESTATED = 0.7  # share of the words from which on a request says the one before again
-_OPENING = 160  # characters of a message in which people say that they turn to something else
+_SAME_SUBJECT = 0.34  # share of a request's words that already occurred in the subject
+_RESTATED = 0.7  # minimum share of common words for a request to restate the previous one
+_OPENING = 160  # characters of a message that may announce a change of subject
 _OFFER = 240
 _ASKS_UNMARKED = ("吗", "呢", "怎么说", "か", "ますか", "ですか", "でしょうか")
 _LINK = re.compile(r"https?://[^\s\])>]+")
@@ -29,7 +29,7 @@ _QUESTION = re.compile(r"[?？؟]\s*$")
 def add_request(
     requests: list[PersonRequest], text: str, source: int, said: str, said_at: int | None
 ) -> None:
-    """Take up what a person said; `said` is the agent's last text before it, from message `said_at`."""
+    """Add a person's request; `said` is the agent's last text before it, from message `said_at`."""
     request = PersonRequest(text, source)
     before = requests[-1] if requests else None
     if before is not None:
@@ -53,7 +53,7 @@ def add_request(
 
 
 def offer_in(said: str) -> str:
-    """The last question of the agent's text, or else its last sentence: what a short reply agrees to."""
+    """The last question of the agent's text, or else its last sentence, which a short reply agrees to."""
     sentences = [one.strip(" *#->") for one in SENTENCE.split(said[-2_000:]) if one.strip(" *#->")]
     asked = [one for one in sentences if _QUESTION.search(one)]
     return " ".join((asked or sentences or [""])[-1].split())[:_OFFER]
@@ -71,8 +71,8 @@ def _is_follow_up(text: str) -> bool:
 def _subject_of(request: PersonRequest, requests: list[PersonRequest]) -> int:
     """The message that opened the subject of a request.
 
-    People discuss before anything is done: until then all that they say is one subject, unless they only asked to
-    know something, or say that they turn to something else.
+    People discuss before work starts. Until then, all requests are one subject, unless they only asked a question or
+    announce a change of subject.
     """
     if not requests:
         return request.source
@@ -87,9 +87,9 @@ def _subject_of(request: PersonRequest, requests: list[PersonRequest]) -> int:
 
 
 def _leaves(words: frozenset[str], subject: int, requests: list[PersonRequest]) -> bool:
-    """Whether a request with these words is about something else than a subject.
+    """Whether a request with these words leaves a subject.
 
-    Where nothing was done for the subject yet, only what was asked to know something is left.
+    If no work was done for the subject yet, only a subject of questions can be left.
     """
     of_subject = [one for one in requests if one.subject == subject]
     opener = request_at(requests, subject)
@@ -100,12 +100,12 @@ def _leaves(words: frozenset[str], subject: int, requests: list[PersonRequest]) 
 
 
 def aims_of(requests: list[PersonRequest]) -> list[PersonRequest]:
-    """What the work is for: what it began with, what most was done for, and the subject that it has turned to."""
+    """The goals of the work: its first request, the one with the most changes, and the current subject."""
     if not requests:
         return []
     first = _first_aim(requests)
     most = max(requests, key=lambda one: one.changes)
-    # A short follow-up says what to do; what it is about, the opening of its subject says.
+    # A short follow-up says what to do; the request that opened its subject says what it is about.
     worked = [request_at(requests, most.subject) if _is_short(most) else None, most] if most.changes else []
     found = [first, *worked, request_at(requests, _newest_subject(requests))]
     aims = [one for one in found if one is not None and (one is first or one.kind == "request")]
@@ -113,7 +113,7 @@ def aims_of(requests: list[PersonRequest]) -> list[PersonRequest]:
 
 
 def _first_aim(requests: list[PersonRequest]) -> PersonRequest:
-    """What the work began with, in its newest words."""
+    """The first goal of the work, in its newest wording."""
     first = request_at(requests, requests[0].subject) or requests[0]
     for one in requests:
         if one.replaces == first.source:
@@ -122,7 +122,7 @@ def _first_aim(requests: list[PersonRequest]) -> PersonRequest:
 
 
 def _newest_subject(requests: list[PersonRequest]) -> int:
-    """The subject that the work has turned to; one question on another matter does not change it."""
+    """The current subject; a single question about something else does not change it."""
     changes: dict[int, int] = {}
     for one in requests:
         changes[one.subject] = changes.get(one.subject, 0) + one.changes
@@ -141,13 +141,13 @@ def _turns(text: str) -> bool:
 
 
 def _is_rule(text: str) -> bool:
-    """Whether a message does nothing else than set limits."""
+    """Whether a message only sets limits."""
     sentences = [one for one in SENTENCE.split(text.strip()) if one.strip()]
     return bool(sentences) and all(constraint_in(one) is not None for one in sentences)
 
 
 def _is_restated(text: str, before: PersonRequest) -> bool:
-    # A link alone points to something; it does not say again what was asked about it.
+    # A link alone does not restate a request.
     words, now = (content_words(_LINK.sub(" ", one)) for one in (before.text, text))
     if len(words) < _FEW_WORDS // 2 or before.changes:
         return False
@@ -155,13 +155,13 @@ def _is_restated(text: str, before: PersonRequest) -> bool:
 
 
 def is_inquiry(text: str) -> bool:
-    """Whether a message only asks to know something."""
+    """Whether a message only asks for information."""
     sentences = [one.strip() for one in SENTENCE.split(text.strip()) if one.strip()]
     return bool(sentences) and all(map(asks_to_know, sentences))
 
 
 def asks_to_know(sentence: str) -> bool:
-    """Whether a sentence asks to know something, and not for work."""
+    """Whether a sentence asks for information rather than work."""
     lowered = sentence.strip().lower().replace("’", "'").lstrip("¿")
     if not _QUESTION.search(sentence):
         return not lowered.isascii() and lowered.endswith(_ASKS_UNMARKED)

@@ -1,11 +1,11 @@
-"""What people ruled in or out, and what they took back since.
+"""The limits and wishes that people stated, and which of them they revoked.
 
     "Never use tabs."              in force
     "tabs are fine now"            the first is revoked, by this message
     "don't change anything"        ends when the person asks for a change
-    "Diese Funktion gibt nie null zurück"   a description: binds nobody
+    "Diese Funktion gibt nie null zurück"   a description: not a rule
 
-A sentence with words that set a limit is a rule; one that only says how the work at hand should be done is a wish.
+A sentence with words that set a limit is a rule; one that only says how to do the current work is a wish.
 """
 
 import re
@@ -23,11 +23,11 @@ from plimsoll.context.ledger.wishes import is_description, is_order, is_wish, wi
 from plimsoll.context.ledger.words import content_words
 from plimsoll.secrets import redact
 
-_READ = 4_000  # characters of a message in which sentences are looked for
-_LONGEST_ORDERS = 1_500  # characters; the orders of a longer message are the items of a plan
-_MOST_WISHES = 60  # wishes that are kept; the oldest give way
+_READ = 4_000  # characters of a message that are searched
+_LONGEST_ORDERS = 1_500  # characters; orders in a longer message are items of a plan
+_MOST_WISHES = 60  # wishes to keep; the oldest are dropped
 _SOME = 0.5  # share of a limit's words that a permission must name
-_STEM = 6  # letters by which two words of one root are known
+_STEM = 6  # leading letters that identify words with the same root
 _MARKUP = re.compile(r"^[\s>*#+-]+|\*\*|__")
 _NUMBERED = re.compile(r"^\s*\(?\d{1,2}[.):]\s+(\S.*)$", re.MULTILINE)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -39,7 +39,7 @@ _LIMITED_TO = re.compile(r"\b(?:limit|max|at most|up to|cap)\w*\b[^.\d]{0,24}\d"
 
 
 def rulings_in(text: str, source: int) -> Iterator[StatedConstraint]:
-    """The sentences of a person that rule something, in their own words."""
+    """The person's sentences that state a limit or a wish, verbatim."""
     yield from _numbered_answers(text, source)
     is_plan = len(text) > _LONGEST_ORDERS
     for sentence in SENTENCE.split(redact(text[:_READ])):
@@ -57,7 +57,7 @@ def rulings_in(text: str, source: int) -> Iterator[StatedConstraint]:
 
 
 def _numbered_answers(text: str, source: int) -> Iterator[StatedConstraint]:
-    """The answers to numbered questions: where some are only yes or no, the others say how it should be."""
+    """The answers to numbered questions: if some are only yes or no, the others are wishes."""
     items = [" ".join(found[1].split()) for found in _NUMBERED.finditer(text[:_READ])]
     if len(items) > 1 and any(map(is_reply, items)):
         for item in items:
@@ -67,14 +67,14 @@ def _numbered_answers(text: str, source: int) -> Iterator[StatedConstraint]:
 
 @dataclass(slots=True)
 class Rulings:
-    """What people ruled: limits in force, wishes about the work at hand, and what they took back."""
+    """Limits in force, wishes about the current work, and revoked ones."""
 
     constraints: dict[str, StatedConstraint]
     wishes: dict[str, StatedConstraint]
     revoked: dict[str, StatedConstraint]
 
     def take_up(self, text: str, source: int, before: int = -1) -> None:
-        """What a person says now: it takes back what it revokes, and holds itself; `before` is their last message."""
+        """Read a message: revoke what it revokes, and add its limits and wishes; `before` is the last message."""
         rulings = list(rulings_in(text, source))
         has_revoked = self.take_back(text, source, before, rulings)
         for ruling in rulings:
@@ -89,7 +89,7 @@ class Rulings:
     def take_back(
         self, text: str, source: int, before: int = -1, rulings: Sequence[StatedConstraint] = ()
     ) -> bool:
-        """End what a message revokes; whether it revokes anything."""
+        """Remove what a message revokes; return whether it revokes anything."""
         held = {**self.wishes, **self.constraints}
         found = dict.fromkeys(_taken_back(held, text, rulings, source, before))
         for key in found:
@@ -104,7 +104,7 @@ class Rulings:
 
 
 def _clauses_left(limit: str, text: str) -> list[str]:
-    """What holds of a sentence with several limits, where a message takes back only some of them."""
+    """The remaining limits of a sentence after a message revokes some of them."""
     clauses = _clauses(limit)
     sentences = SENTENCE.split(text)
     words = content_words(" ".join(filter(_takes_back, sentences)) or text)
@@ -118,7 +118,7 @@ def _takes_back(sentence: str) -> bool:
 
 
 def _clauses(limit: str) -> list[str]:
-    """The limits that one sentence sets, each with what belongs to it; one where it cannot be divided."""
+    """The limits in one sentence, each with its context; a single one if it cannot be divided."""
     found: list[str] = []
     before = ""
     for piece in _JOINED.split(limit):
@@ -133,10 +133,10 @@ def _clauses(limit: str) -> list[str]:
 
 
 def _only_revokes(sentence: str, has_revoked: bool) -> bool:
-    """Whether a sentence says nothing else than that something is void or may be done.
+    """Whether a sentence only says that something is void or allowed.
 
-    Where it took something back, words that set a limit may only repeat that limit: "the rule never to use tabs is
-    void". They must then stand in a clause of their own.
+    If it revoked something, words that set a limit may just repeat that limit: "the rule never to use tabs is void".
+    A new limit must be in a separate clause.
     """
     lowered = sentence.lower().replace("’", "'")
     is_void = word_group("voids").found_in(lowered)
@@ -157,7 +157,7 @@ def _taken_back(
     source: int,
     before: int,
 ) -> Iterator[str]:
-    """The limits and wishes that a message ends."""
+    """The limits and wishes that a message revokes."""
     own = {key: one for key, one in held.items() if one.source != source and not one.origin}
     if rulings or any(map(is_order, SENTENCE.split(text))):
         yield from _passed(text, own)
@@ -179,13 +179,13 @@ def _passed(text: str, own: dict[str, StatedConstraint]) -> Iterator[str]:
 
 
 def _set_anew(sentence: str, own: dict[str, StatedConstraint]) -> Iterator[str]:
-    """The newest limit on a number, where a sentence sets another number: "limit it to 20", "push it to 100"."""
+    """The newest limit on a number, if a sentence sets another number: "limit it to 20", "push it to 100"."""
     if _SET_TO.search(sentence.lower()):
         yield from [key for key, one in own.items() if _LIMITED_TO.search(one.text.lower())][-1:]
 
 
 def _revoked_by(sentence: str, own: dict[str, StatedConstraint]) -> Iterator[str]:
-    """What a sentence takes back: what it contradicts, and the nearest of what it calls void or allowed."""
+    """The limits that a sentence revokes: those it contradicts, and the closest one it calls void or allowed."""
     lowered = sentence.lower().replace("’", "'")
     is_void, is_permit = word_group("voids").found_in(lowered), word_group("permits").found_in(lowered)
     if constraint_in(sentence) is not None or is_permit:
@@ -195,7 +195,7 @@ def _revoked_by(sentence: str, own: dict[str, StatedConstraint]) -> Iterator[str
 
 
 def _nearest(words: frozenset[str], own: dict[str, StatedConstraint], is_void: bool) -> Iterator[str]:
-    """Of the limits that are named, those that share most with the words; a permission must name the object."""
+    """The named limits that share the most words; a permission must name the object."""
     shares: dict[str, float] = {}
     for key in own:
         about = content_words(key)
@@ -208,15 +208,15 @@ def _nearest(words: frozenset[str], own: dict[str, StatedConstraint], is_void: b
 
 
 def _shared(about: frozenset[str], words: frozenset[str]) -> frozenset[str]:
-    """The words of a limit that a sentence names, also in another form."""
+    """The words of a limit that a sentence contains, in any form."""
     roots = {word[:_STEM] for word in words if len(word) >= _STEM}
     return frozenset(one for one in about if one in words or one[:_STEM] in roots)
 
 
 def _names_object(constraint: str, words: frozenset[str]) -> bool:
-    """Whether a sentence names what a limit is about: the last of its words that tell something.
+    """Whether a sentence names the object of a limit: its last meaningful word.
 
-    Among signs without spaces, a name in Latin letters is what the limit is about.
+    In scripts without spaces, the object is a name in Latin letters.
     """
     shared = _shared(content_words(constraint), words)
     if _UNSPACED.search(constraint) and any(map(str.isascii, shared)):

@@ -1,4 +1,4 @@
-"""Whom a sentence is about: the person who says it, or somebody else."""
+"""Whether a sentence is about its speaker or about someone else."""
 
 import re
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _SUBJECT_WORDS = 3
 
 
-def is_told_of_oneself(sentence: str) -> bool:
-    """Whether a sentence with words that set a limit tells of the person who says it: "I earn only 2,900"."""
+def is_about_speaker(sentence: str) -> bool:
+    """Whether a sentence with words that set a limit is about its speaker: "I earn only 2,900"."""
     first = next(iter(_lower_words(sentence)), "")
     if personal_words().addressed.search(sentence.lower()):
         return False
@@ -31,13 +31,13 @@ def speaks_of_others(sentence: str) -> bool:
 
 
 def tells_of_self(sentence: str) -> bool:
-    """Whether the person is who does something: "never share my address" asks it of the reader."""
+    """Whether the speaker is the one who acts; "never share my address" asks the reader."""
     words = _lower_words(sentence)
-    return not personal_words().subjects.isdisjoint(words) or is_told_of_oneself(sentence)
+    return not personal_words().subjects.isdisjoint(words) or is_about_speaker(sentence)
 
 
 def is_about_someone_else(sentence: str) -> bool:
-    """Whether a sentence begins with somebody else: "He told me …", "My neighbour …", "A friend of mine …"."""
+    """Whether a sentence starts with someone else: "He told me …", "My neighbour …", "A friend of mine …"."""
     first = list(_lower_words(sentence[:60]))[:_SUBJECT_WORDS]
     if not first:
         return personal_words().other_signs.match(sentence.lstrip()) is not None

@@ -1,19 +1,19 @@
-"""The state of the work: what a conversation has asked for, ruled, changed, checked, decided and left open.
+"""The state of the work: requests, limits, changes, checks, decisions and open items of a conversation.
 
-    PersonRequest      what a person asked: open, answered or withdrawn; a short reply belongs to what it answers
-    StatedConstraint   a limit or wish in a person's words: in force, or revoked and by which message
-    FileFact           what happened to one file, why, and when last
-    Event              a command or another call and how it ended
+    PersonRequest      a person's request: open, answered or withdrawn; a short reply belongs to what it answers
+    StatedConstraint   a limit or wish in a person's words: in force, or revoked by a message
+    FileFact           the changes to one file, their reason, and the last one
+    Event              a command or another call and its outcome
     CheckState         the newest result of one test suite, build or lint, and what fixed its last failure
     CommitMade         a commit or pull request
-    Decision           what was decided, or what turned out to be the matter
-    Hypothesis         a guess that nothing has proved or refuted yet
-    OpenQuestion       what the agent asked the person and has no answer to
-    RunningProcess     a process that had not ended when it was last seen
+    Decision           a decision, or a finding
+    Hypothesis         a guess that is neither proved nor refuted
+    OpenQuestion       an unanswered question of the agent to the person
+    RunningProcess     a process that was still running when last seen
     Todos              the agent's own list (todos.py)
     PersonalStatements what people say about themselves, and what they asked to forget (personal.py)
 
-Every one carries the numbers of the messages that it was read from.
+Each contains the numbers of its source messages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,25 +27,25 @@ from plimsoll.context.ledger.todos import Todos
 
 Sources = tuple[int, ...]
 LineSources = Mapping[tuple[str, str], Sources]  # by section and line
-_MOST_SOURCES = 6  # of one line; a person opens the newest first
-_MOST_NAMES = 4  # of what was changed in a file
+_MOST_SOURCES = 6  # per line; a person opens the newest first
+_MOST_NAMES = 4  # changed functions and types of a file
 
 
 @dataclass(slots=True)
 class PersonRequest:
-    """What a person said in one message, without what programs put there."""
+    """A person's message, without text that programs inserted."""
 
     text: str
     source: int
     kind: Literal["request", "reply", "rule"] = "request"
     answers: int | None = None  # the message of the agent that a reply answers
-    answer: str = ""  # what the agent answered, where a person asked to know something
-    offer: str = ""  # the sentence of that message that the reply agrees to
+    answer: str = ""  # the agent's answer, if the person asked a question
+    offer: str = ""  # the sentence of the agent that the reply agrees to
     about: int | None = None  # the request that a reply or a short follow-up belongs to
     subject: int = -1  # the request that opened the subject
     status: Literal["open", "answered", "withdrawn"] = "open"
-    changes: int = 0  # edits that were made for it
-    replaces: int | None = None  # the request that it says again, in better words
+    changes: int = 0  # number of edits for it
+    replaces: int | None = None  # the request that it restates
 
     def copy(self) -> "PersonRequest":
         """The same, to go on with."""
@@ -53,40 +53,38 @@ class PersonRequest:
 
     @property
     def sources(self) -> Sources:
-        """The message itself, and what it belongs to."""
+        """The message itself, and the messages it refers to."""
         return tuple(one for one in dict.fromkeys((self.source, self.about)) if one is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class StatedConstraint:
-    """A limit or wish as it was said; `origin` is the rules file that it is from."""
+    """A limit or wish, verbatim; `origin` is its rules file."""
 
     text: str
     source: int
     origin: str = ""
-    is_rule: bool = True  # said with words that set a limit; otherwise a wish about the work at hand
+    is_rule: bool = True  # contains words that set a limit; otherwise a wish about the current work
     revoked_by: int | None = None
 
 
 @dataclass(slots=True)
 class FileFact:
-    """What happened to one file, counted, and when last."""
+    """The actions on one file, with counts and the last position."""
 
     actions: dict[str, int] = field(default_factory=dict)
     last: int = 0
-    note: str = (
-        ""  # why it was changed last, as far as the agent said so; of a file that was only read, what it is
-    )
-    sources: Sources = ()  # changes, newest last; of a file that was only read, the reads
+    note: str = ""  # the agent's reason for the last change; for a file that was only read, what it is
+    sources: Sources = ()  # changes, newest last; for a file that was only read, the reads
     names: tuple[str, ...] = ()  # functions and types that were changed, newest last
-    first_name: str = ""  # the path that it had before it was renamed
+    first_name: str = ""  # the path before it was renamed
     failed: str = ""  # why an edit of it failed before one succeeded
 
     def add(self, action: str, position: int, note: str = "", names: Sequence[str] = ()) -> None:
-        """One more action on the file."""
+        """Record another action on the file."""
         changed = not self.is_only_read
         if action != "read" and not changed:
-            self.note = note  # what was seen before a change may no longer be true
+            self.note = note  # content seen before a change may no longer be true
         elif note and (action != "read" or not changed):
             self.note = note
         if names:
@@ -103,8 +101,8 @@ class FileFact:
         return replace(self, actions=dict(self.actions))
 
     @property
-    def told(self) -> str:
-        """What changed and why, in one phrase; empty where nothing is known."""
+    def phrase(self) -> str:
+        """The change and its reason in one phrase; empty if unknown."""
         named = ", ".join(f"`{name}`" for name in self.names)
         was = f"was `{self.first_name}`" if self.first_name else ""
         failed = f"an earlier edit failed: {self.failed}" if self.failed else ""
@@ -112,24 +110,24 @@ class FileFact:
 
     @property
     def is_only_read(self) -> bool:
-        """Whether nothing was changed in it."""
+        """Whether the file was never changed."""
         return self.actions.keys() <= {"read"}
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A command or another call and how it ended."""
+    """A command or another call, and its outcome."""
 
     position: int
     line: str
     outcome: Outcome
     errors: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
-    note: str = ""  # what the agent called it
+    note: str = ""  # the agent's description
     looks: bool = False  # whether it changed nothing
-    command: str = ""  # as it was run; empty for a call that is no command
+    command: str = ""  # as it was run; empty for a call other than a command
     failed: tuple[str, ...] = ()  # the tests that a runner named as failed
-    failed_before: bool = False  # whether it passed after it, or a part of it, had failed
+    failed_before: bool = False  # whether it passed after it, or part of it, had failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ class CommitMade:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided, or what turned out to be the matter."""
+    """A decision, or a finding."""
 
     text: str
     source: int
@@ -161,7 +159,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A guess that nothing has proved or refuted yet."""
+    """A guess that is neither proved nor refuted."""
 
     text: str
     source: int
@@ -169,7 +167,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """What the agent asked the person."""
+    """A question of the agent to the person."""
 
     text: str
     source: int
@@ -177,7 +175,7 @@ class OpenQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call that waits for its result: its arguments, the item that it belongs to, and why it was made."""
+    """A call without its result yet: its arguments, its item, and its reason."""
 
     call: dict[str, Any]
     arguments: dict[str, Any]
@@ -188,7 +186,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class RunningProcess:
-    """A process that had not ended when it was last seen."""
+    """A process that was still running when last seen."""
 
     called: Called
     line: str
@@ -197,11 +195,11 @@ class RunningProcess:
 
 @dataclass(slots=True)
 class ConversationFacts:
-    """Everything that was found, in order of first appearance; the latest value of each."""
+    """All facts in order of first appearance, each with its latest value."""
 
     requests: list[PersonRequest] = field(default_factory=list)
     constraints: dict[str, StatedConstraint] = field(default_factory=dict)  # limits in force
-    wishes: dict[str, StatedConstraint] = field(default_factory=dict)  # how the work at hand should be done
+    wishes: dict[str, StatedConstraint] = field(default_factory=dict)  # how to do the current work
     revoked: dict[str, StatedConstraint] = field(default_factory=dict)
     files: dict[str, FileFact] = field(default_factory=dict)
     commands: dict[str, Event] = field(default_factory=dict)
@@ -214,22 +212,22 @@ class ConversationFacts:
     commits: dict[str, CommitMade] = field(default_factory=dict)
     decisions: dict[str, Decision] = field(default_factory=dict)
     hypotheses: dict[str, Hypothesis] = field(default_factory=dict)
-    question: OpenQuestion | None = None  # that the agent asked last and nobody has answered
+    question: OpenQuestion | None = None  # the agent's last unanswered question
     renamed: dict[str, str] = field(default_factory=dict)  # path -> the path that it was renamed to
-    undone_at: int = -1  # the message that took back what had been changed last
-    running: dict[str, RunningProcess] = field(default_factory=dict)  # by the ids of the processes
+    undone_at: int = -1  # the message that reverted the last changes
+    running: dict[str, RunningProcess] = field(default_factory=dict)  # by process id
     todos: Todos = field(default_factory=Todos)
     personal: PersonalStatements = field(default_factory=PersonalStatements)
     last_said: str = ""
     last_said_at: int | None = None
     evidence: Evidence = field(default_factory=Evidence)
     handles: dict[int, str] = field(default_factory=dict)  # message number -> handle of its content
-    messages: int = 0  # the number that the next message has
+    messages: int = 0  # the number of the next message
 
     def copy(self, evidence: bool = True) -> "ConversationFacts":
-        """The same state, to read on from; what is read then does not change this one.
+        """A copy to continue reading from; this state does not change.
 
-        Without `evidence` the quotable lines are shared, and must not be added to.
+        Without `evidence`, the quotable lines are shared and must not be extended.
         """
         return replace(
             self,
@@ -261,5 +259,5 @@ class ConversationFacts:
 
     @property
     def newest_request(self) -> PersonRequest | None:
-        """What the person asked last and did not withdraw."""
+        """The person's last request that was not withdrawn."""
         return next((one for one in reversed(self.requests) if one.status != "withdrawn"), None)

@@ -1,4 +1,4 @@
-"""What rules files and agents say outright: limits, decisions, guesses, and items ticked off in a list."""
+"""Explicit statements of rules files and agents: limits, decisions, guesses, and checked items of a list."""
 
 import re
 from collections.abc import Iterator
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from plimsoll.context.ledger.constraint_words import constraint_in, may_be_constraint
 from plimsoll.secrets import redact
 
-_READ = 4_000  # characters of a message in which such sentences are looked for
+_READ = 4_000  # characters of a message that are searched
 _LONGEST = 300
-_ASKED_AT_END = 1_200  # characters of a message's end in which its question stands
-_BEFORE = 120  # characters of a longer sentence that are kept before the words that set the limit
+_ASKED_AT_END = 1_200  # final characters of a message that may contain its question
+_BEFORE = 120  # characters of a longer sentence to keep before the words that set the limit
 # The shortest sentence that can set a limit; scripts without spaces need fewer characters.
 _SHORTEST, _SHORTEST_UNSPACED = 6, 4
 _DECISION_WORDS = frozenset({
@@ -35,7 +35,7 @@ _GUESS_WORDS = frozenset({
 _GUESS = re.compile(
     r"\b(?:(?:very |most )?likely|probably|maybe|perhaps|i suspect|might be|possibly|my hypothesis|presumably)\b"
 )
-# What an agent says before it answers.
+# Introductory phrases before an agent's answer.
 _OPENS = re.compile(
     r"(?:good|great|fair|excellent) (?:question|point|catch)|let me\b|i['’]ll\b|looking at\b|based on\b.{0,80}:$"
     r"|here(?:['’]s| is| are)\b|sorry\b|you['’]re (?:absolutely )?right[.!]?$",
@@ -51,7 +51,7 @@ SENTENCE = re.compile(r"(?<=[.!?।])\s+|(?<=[。！？])\s*|\n+")
 
 
 def constraints_in(text: str) -> Iterator[str]:
-    """The sentences of a rules file that set a limit, as they stand."""
+    """The sentences of a rules file that set a limit, verbatim."""
     if may_be_constraint(text[:_READ]):
         for sentence in SENTENCE.split(redact(text[:_READ])):
             said = " ".join(sentence.strip().splitlines())
@@ -61,14 +61,14 @@ def constraints_in(text: str) -> Iterator[str]:
 
 
 def bounded_sentence(said: str, at: int) -> str:
-    """A sentence that sets a limit with the words at `at`, cut where it is very long; empty where it is none."""
+    """A sentence that sets a limit with the words at `at`, shortened if very long; empty if it is not a sentence."""
     if len(said) < (_SHORTEST if said.isascii() else _SHORTEST_UNSPACED):
         return ""
     return said if len(said) <= _LONGEST else _around(said, at)
 
 
 def _around(sentence: str, at: int) -> str:
-    """The part of a very long sentence that sets the limit, with a mark where something was left out."""
+    """The part of a very long sentence that sets the limit, with markers for omitted text."""
     start = max(0, at - _BEFORE)
     start = sentence.find(" ", start, at) + 1 or start if start else 0
     part = sentence[start : start + _LONGEST - 2].strip()
@@ -76,7 +76,7 @@ def _around(sentence: str, at: int) -> str:
 
 
 def decisions_in(text: str) -> Iterator[str]:
-    """The sentences of an agent that say what was decided, or what was the matter; a guess is neither."""
+    """The agent's sentences that state a decision or a cause; guesses do not count."""
     if not _DECISION_WORDS.isdisjoint(_words(text)):
         for sentence in SENTENCE.split(redact(text[:_READ])):
             low = sentence.lower()
@@ -85,7 +85,7 @@ def decisions_in(text: str) -> Iterator[str]:
 
 
 def guesses_in(text: str) -> Iterator[str]:
-    """The sentences of an agent that say what may be the matter."""
+    """The agent's sentences that state a possible cause."""
     if not _GUESS_WORDS.isdisjoint(_words(text)):
         for sentence in SENTENCE.split(redact(text[:_READ])):
             if _is_statement(sentence) and _GUESS.search(sentence.lower()):
@@ -93,7 +93,7 @@ def guesses_in(text: str) -> Iterator[str]:
 
 
 def finds_cause(text: str) -> bool:
-    """Whether an agent says that it knows now what was the matter."""
+    """Whether an agent says that it has found the cause."""
     lowered = text[:_READ].lower()
     return any(word in lowered for word in ("cause", "turns out", "found", "confirmed", "the ")) and any(
         _CAUSE.search(sentence) and not _GUESS.search(sentence) for sentence in SENTENCE.split(lowered)
@@ -101,7 +101,7 @@ def finds_cause(text: str) -> bool:
 
 
 def answer_in(text: str) -> str:
-    """The sentences with which an agent's message answers a question: its first that state something."""
+    """The first sentences of an agent's message that state something, as the answer to a question."""
     said: list[str] = []
     for sentence in SENTENCE.split(redact(text[:_READ])):
         plain = _plain(sentence)
@@ -119,7 +119,7 @@ def answer_in(text: str) -> str:
 
 
 def question_in(text: str) -> str:
-    """The question with which an agent's message ends; empty where it asks nothing."""
+    """The question at the end of an agent's message; empty if there is none."""
     sentences = [one.strip() for one in SENTENCE.split(redact(text[-_ASKED_AT_END:])) if one.strip()]
     asked = [one for one in sentences[-3:] if one.endswith(("?", "？", "؟"))]
     return _plain(asked[-1])[:_LONGEST] if asked else ""
@@ -134,12 +134,12 @@ def _is_statement(sentence: str) -> bool:
 
 
 def _plain(sentence: str) -> str:
-    """A sentence without the signs of a list or a heading around it."""
+    """A sentence without list or heading markup."""
     return sentence.strip().strip("*_").lstrip("-•#> ").strip()
 
 
 def ticked_in(text: str) -> Iterator[tuple[str, bool]]:
-    """The items of a list with boxes, and whether each is done."""
+    """The items of a checklist, and whether each is done."""
     if "[ ]" in text or "[x]" in text:
         for mark, item in _CHECKBOX.findall(text):
             yield item.strip(), mark == "x"

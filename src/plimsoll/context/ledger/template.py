@@ -1,9 +1,9 @@
-"""The summary's headings (`sections.toml`): asking a model for them, parsing what it wrote, and writing them out.
+"""The summary's headings (`sections.toml`): the request to a model, parsing its text, and rendering.
 
 ## Goal · ## Constraints & Preferences · ## Progress (### Done, ### In Progress, ### Blocked)
 ## Key Decisions · ## Relevant Files · ## Next Steps · ## Critical Context
 
-after them the headings that a user added (`custom_prompt.py`), and then, where code has more to quote than they hold:
+followed by the user's headings (`custom_prompt.py`), and, if code has more to quote than they contain:
 ## Evidence
 """
 
@@ -22,9 +22,9 @@ class SummarySection:
     """One heading of a summary: a table of `sections.toml`."""
 
     title: str
-    ask: str  # what a model is asked to write there
-    priority: int  # whose lines are kept first where not all fit
-    part_of: str = ""  # the heading that it stands under
+    ask: str  # the instruction for the model
+    priority: int  # which lines to keep first if not all fit
+    part_of: str = ""  # its parent heading
 
 
 _ALL = tuple(
@@ -55,16 +55,16 @@ def is_reserved(title: str) -> bool:
 
 
 def titles_of(*summaries: Iterable[str]) -> tuple[str, ...]:
-    """The standard headings, and then those that a user added to any of the summaries."""
+    """The standard headings, then the user's headings in any of the summaries."""
     added = dict.fromkeys(title for titles in summaries for title in titles if not is_reserved(title))
     return (*SECTIONS, *added)
 
 
 def parse_sections(text: str, added: Collection[str] | None = None) -> Sections:
-    """The known sections of a summary, by title; what stands before the first heading is chatter and dropped.
+    """The known sections of a summary, by title; text before the first heading is dropped.
 
-    `added` are the headings besides the standard ones that a model was asked for. Without it, the text is a
-    summary of ours, in which every heading is known.
+    `added` are the additional headings that a model was asked for. Without it, the text is Plimsoll's own summary, in
+    which every heading is known.
     """
     asked = {title.casefold(): title for title in added or ()}
     sections: dict[str, list[str]] = {}
@@ -80,13 +80,13 @@ def parse_sections(text: str, added: Collection[str] | None = None) -> Sections:
         found[EVIDENCE] = found[EVIDENCE].removeprefix(EVIDENCE_NOTE).strip()
     loose = found.pop("Progress", None)
     if loose is not None:
-        # A model that skipped the three sub-headings still said what was done.
+        # A model that omitted the three sub-headings still stated what was done.
         found["Done"] = "\n".join(part for part in (loose, found.get("Done", "")) if part)
     return found
 
 
 def _title_in(line: str, asked: Mapping[str, str]) -> str | None:
-    """The heading that a line is, a standard one or one of those that were asked for."""
+    """The title of a heading line, a standard one or a requested one."""
     match = _HEADING.match(line)
     if not match:
         return None
@@ -95,24 +95,24 @@ def _title_in(line: str, asked: Mapping[str, str]) -> str | None:
 
 
 def _added_title(line: str, before: Collection[str]) -> str | None:
-    """The heading of a summary of ours that a user added; these stand between the nine and the evidence."""
+    """A user's heading in Plimsoll's own summary; these are between the nine headings and the evidence."""
     match = _ADDED.fullmatch(line) if "Goal" in before and EVIDENCE not in before else None
     return match["title"] if match else None
 
 
 def has_goal_and_progress(sections: Mapping[str, str]) -> bool:
-    """Whether the two sections without which a summary has failed are there and say something."""
+    """Whether the two required sections, Goal and Progress, are present and not empty."""
     says = {title for title, body in sections.items() if body and body.casefold() != NONE}
     return "Goal" in says and bool(says & set(PROGRESS))
 
 
 def render_sections(sections: Mapping[str, str]) -> str:
-    """All headings in order; a section with nothing to say is `(none)`."""
+    """All headings in order; an empty section is `(none)`."""
     return _under_headings({title: sections.get(title, "").strip() or NONE for title in titles_of(sections)})
 
 
 def asked_headings(added: Sequence[SummarySection] = ()) -> str:
-    """All headings in order, each with what a model is asked to write there."""
+    """All headings in order, each with its instruction for the model."""
     return _under_headings({section.title: section.ask for section in (*_ALL, *added)})
 
 
@@ -130,7 +130,7 @@ def _under_headings(bodies: Mapping[str, str]) -> str:
 
 
 def render_evidence(sections: Mapping[str, str]) -> str:
-    """The section after the headings; empty where there is nothing to quote."""
+    """The section after the headings; empty if there is nothing to quote."""
     body = sections.get(EVIDENCE, "").strip()
     return f"## {EVIDENCE}\n{EVIDENCE_NOTE}\n{body}" if body else ""
 

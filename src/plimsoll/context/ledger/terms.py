@@ -1,18 +1,18 @@
-"""Terms: the exact words that nobody can guess again once they are gone.
+"""Terms: exact words that cannot be guessed once they are gone.
 
     "fixed in src/app.py by `load_config`, see #4711"  ──►  src/app.py · load_config · #4711
 
-Paths, file names, symbols, ids, hashes, urls, versions and long numbers, told by their
-shape in any language and for any kind of agent. Plain words are the rest: what a reader
-needs around a term to know what it is about.
+Paths, file names, symbols, ids, hashes, URLs, versions and long numbers, recognised by
+their shape in any language and for any kind of agent. Plain words are the rest: they
+explain the terms.
 """
 
 import re
 from functools import lru_cache
 from itertools import chain
 
-# One pass of a single character class is what makes reading megabytes affordable; each distinct token is then
-# looked at once.
+# A single pass with one character class makes reading megabytes affordable; each distinct token is then examined
+# once.
 _TOKEN = re.compile(r"[A-Za-z0-9_@~.:/#$%+&=?-]{3,}", re.ASCII)
 _URL = re.compile(r"https?://[^\s\"'<>)\]`]+")
 _PLAIN = re.compile(r"(?<![\w./@~$-])[A-Za-z][a-z]{3,}(?![\w/@~$(=-]|\.\w)|[^\W\d_a-zA-Z]{2,}")
@@ -23,7 +23,7 @@ _VERSION = re.compile(r"v?\d+(?:\.\d+){1,3}(?:[.-]?\w+)?")
 _CODE = re.compile(r"(?=[A-Z0-9]*[A-Z])[A-Z0-9]{5,10}")
 _FILE = re.compile(r"[\w@-]+(?:\.[\w-]+)*\.[A-Za-z]\w{0,5}")
 _SYMBOL = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-# The seconds of a time of day: exact, and nobody needs them again.
+# The seconds of a time of day: exact, but never needed again.
 _CLOCKED = re.compile(r"[0-5]\d\.\d{5,9}")
 _EXTENSION = 5
 _MEASURED = re.compile(r"(?<![\w.#/-])[$€£]?\d+(?:[.,]\d+)*\s?(?:%|[A-Za-z]{1,12}\b)")
@@ -51,13 +51,13 @@ _STOP_WORDS = frozenset({
 
 
 def terms_in(text: str) -> list[str]:
-    """The terms of a text in order, a term as often as it occurs."""
+    """The terms of a text in order, with repetitions."""
     return list(chain.from_iterable(map(terms_of_token, _TOKEN.findall(text))))
 
 
 @lru_cache(maxsize=1 << 14)  # about three megabytes; more saves little time
 def terms_of_token(token: str) -> tuple[str, ...]:
-    """The terms in one run of characters without blanks."""
+    """The terms in one run of characters without spaces."""
     if token.isalpha() and token[1:].islower():
         return ()  # an ordinary word, as most tokens are
     if "://" in token:
@@ -68,7 +68,7 @@ def terms_of_token(token: str) -> tuple[str, ...]:
 
 
 def amounts_in(text: str) -> list[str]:
-    """The numbers of a text that count or measure something: with the sign or the word behind them."""
+    """The numbers of a text that count or measure something, with their sign or the following word."""
     return _MEASURED.findall(text)
 
 
@@ -78,7 +78,7 @@ def plain_words(text: str) -> set[str]:
 
 
 def says_something(text: str) -> bool:
-    """Whether at least two content words stand around the terms. Stops at the second: reading asks for every line."""
+    """Whether a text has at least two content words besides terms. Stops at the second one."""
     first = ""
     for found in _PLAIN.finditer(text):
         word = found[0].lower()
@@ -90,7 +90,7 @@ def says_something(text: str) -> bool:
 
 
 def _terms(part: str) -> tuple[str, ...]:
-    """The term of a part; a chain of symbols counts by those of its links that tell something apart."""
+    """The term of a part; for a chain of symbols, its distinctive links."""
     term = _term(part)
     if (
         "." in term
@@ -103,7 +103,7 @@ def _terms(part: str) -> tuple[str, ...]:
 
 
 def _term(part: str) -> str:
-    """The bare term, or nothing where the part is an ordinary word or number."""
+    """The bare term; empty if the part is an ordinary word or number."""
     bare = part.strip(".-%@") if not part.endswith("%") else part.strip(".-@")
     bare = bare.lstrip("/~.") if "/" in bare else bare
     bare = bare.rstrip("/#$")
@@ -121,7 +121,7 @@ def _tells_apart(bare: str) -> bool:
 
 
 def _is_name(bare: str) -> bool:
-    """A symbol, a file, a code, a ticket: whatever begins with a letter and is no ordinary word."""
+    """Whether a token is a symbol, a file, a code or a ticket: starts with a letter and is not an ordinary word."""
     if "_" in bare.strip("_") or _HASH.fullmatch(bare) or _NUMBERED.fullmatch(bare):
         return True
     if _CODE.fullmatch(bare):
@@ -132,7 +132,7 @@ def _is_name(bare: str) -> bool:
 
 
 def _is_number_to_keep(bare: str) -> bool:
-    """Money, shares, versions, dates, amounts with a unit, and numbers too long to be a coincidence."""
+    """Whether a token is money, a share, a version, a date, an amount with a unit, or a long number."""
     if not _AMOUNT.fullmatch(bare) or _CLOCKED.fullmatch(bare):
         return False
     digits = sum(character.isdigit() for character in bare)
@@ -140,5 +140,5 @@ def _is_number_to_keep(bare: str) -> bool:
 
 
 def _mixes(bare: str) -> bool:
-    """Letters and digits in one word, as in ids and flight numbers."""
+    """Whether a word mixes letters and digits, like ids and flight numbers."""
     return len(bare) >= 5 and bool(_MIXED.search(bare)) and bare.replace("-", "").isalnum()

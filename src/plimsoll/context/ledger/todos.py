@@ -1,7 +1,7 @@
-"""The agent's own list of work, told by the shape of the calls that keep it.
+"""The agent's to-do list, recognised by the shape of the calls that maintain it.
 
-{"todos": [{"content": "…", "status": "pending"}, …]}              the newest list holds
-{"subject": "…"}, later {"taskId": "3", "status": "completed"}     made and changed one by one
+{"todos": [{"content": "…", "status": "pending"}, …]}              the newest list counts
+{"subject": "…"}, later {"taskId": "3", "status": "completed"}     created and changed one by one
 """
 
 import re
@@ -24,14 +24,16 @@ class Todos:
 
     items: dict[str, str] = field(default_factory=dict)
     sources: dict[str, int] = field(default_factory=dict)  # item -> the message that last changed it
-    _made: dict[str, str] = field(default_factory=dict)  # id -> item, for lists that are kept one by one
+    _made: dict[str, str] = field(
+        default_factory=dict
+    )  # id -> item, for lists that are maintained item by item
 
     def copy(self) -> "Todos":
-        """The same items, to go on with."""
+        """A copy to continue reading from."""
         return Todos(dict(self.items), dict(self.sources), dict(self._made))
 
     def read(self, arguments: dict[str, Any], result: str, position: int = 0) -> bool:
-        """Take up a call; whether it was one that keeps a list."""
+        """Read a call; return whether it maintains a list."""
         before = dict(self.items)
         found = (
             self._read_list(arguments) or self._read_change(arguments) or self._read_made(arguments, result)
@@ -43,7 +45,7 @@ class Todos:
         return found
 
     def tick(self, item: str, done: bool, position: int = 0) -> None:
-        """An item that was written with a box before it."""
+        """Record an item of a checklist."""
         item = one_line(item, _LONGEST)
         self.items[item] = "completed" if done else "pending"
         self.sources[item] = position
@@ -77,7 +79,7 @@ class Todos:
 
 
 def listed_in(arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    """The items of a call that states a whole list; empty for every other call."""
+    """The items of a call with a whole list; empty for any other call."""
     for value in arguments.values():
         if (
             isinstance(value, list)

@@ -1,7 +1,7 @@
-"""What tool calls and their results say: files, commands and how they ended, checks, commits, processes, answers.
+"""Facts from tool calls and their results: files, commands and outcomes, checks, commits, processes, answers.
 
 patch(path=src/a.py, …) ──► ok            src/a.py was edited
-terminal(go test ./...) ──► exit 1        the check `go test` fails; a later run that passes overcomes it
+terminal(go test ./...) ──► exit 1        the check `go test` fails; a later run that passes resolves it
 ask_user(question=…)    ──► "the second"  a person's answer
 """
 
@@ -68,7 +68,7 @@ _OLD_KEYS = {"old_string", "old_str", "old_source", "old_text", "oldString"}
 _NEW_KEYS = ("new_string", "new_str", "newString", "content", "file_text", "insert_text")
 _LONGEST_NOTE = 90
 _LEADING = 600
-_SEEN = 4_000  # characters of a file that was read, in which what was said about it is looked for
+_SEEN = 4_000  # characters of a read file that are compared with the agent's text
 _LONGEST_COMMAND = 240
 _MOVES = re.compile(r"^(?:cd \S+ && )+")
 _WRITE_KEYS = {"content", "file_text", "contents", "text"}
@@ -83,19 +83,19 @@ _MOST_FIXES = 6
 _FAILED_TEST = re.compile(
     r"(?:--- FAIL: |FAILED \S*::|^\s*(?:✗|×|✕) |^FAIL: )(\w[\w/.\[\]-]{3,})", re.MULTILINE
 )
-_FAILED_WITHIN = 20_000  # characters of a result's end in which a runner names what failed
+_FAILED_WITHIN = 20_000  # final characters of a result that may name the failed tests
 
 
 @dataclass(frozen=True, slots=True)
 class ResultRead:
-    """What a result means for the conversation beside the facts that it brought."""
+    """The effects of a result besides its facts."""
 
     changed: bool = False  # whether files were changed
-    answer: str = ""  # what a person said inside of it
+    answer: str = ""  # a person's words inside it
 
 
 def call_read(call: dict[str, Any], note: str, position: int) -> Called:
-    """A call with what it is about."""
+    """A call with its item and its reason."""
     arguments = arguments_of(call)
     script = arguments.get("input")
     inner = called_in(script) if isinstance(script, str) and "tools." in script else None
@@ -106,9 +106,9 @@ def call_read(call: dict[str, Any], note: str, position: int) -> Called:
 
 
 def read_call(evidence: Evidence, called: Called, position: int) -> None:
-    """Take up the lines that a call types; what it replaces is no longer true.
+    """Read the lines that a call types; replaced text is no longer true.
 
-    A list of work is no text to quote: its items stand under the headings.
+    A to-do list is not quoted: its items are under the headings.
     """
     if listed_in(called.arguments):
         return
@@ -126,7 +126,7 @@ def read_call(evidence: Evidence, called: Called, position: int) -> None:
 
 
 def read_result(facts: ConversationFacts, made: Called, result: str, position: int) -> ResultRead:
-    """Take up how a call ended."""
+    """Read the outcome of a call."""
     head = result[:4_000]
     answer = redact(person_answer(made.call, result))[:_LONGEST_ANSWER]
     if "] " in head:
@@ -164,7 +164,7 @@ def _read_action(
     result: str,
     position: int,
 ) -> None:
-    """Take up a call that is no command and changed no file, or failed to."""
+    """Read a call other than a command that changed no file, or failed to."""
     paths = tuple(path for path, _ in touched)
     errors = tuple(error_lines(result)) if outcome.failed else ()
     line = call_line(made.call, 200)
@@ -174,7 +174,7 @@ def _read_action(
 
 
 def command_line(command: str) -> str:
-    """A command on one line, without the folder it first goes to; nothing of a secret where it is cut."""
+    """A command on one line, without a leading `cd`; a cut never leaves part of a secret."""
     bare = _MOVES.sub("", command.strip()) or command
     return one_line(redact(bare) if len(bare) > _LONGEST_COMMAND else bare, _LONGEST_COMMAND)
 
@@ -236,12 +236,12 @@ def _checked(
 def _touch(
     facts: ConversationFacts, touched: list[tuple[str, str]], made: Called, result: str, position: int
 ) -> bool:
-    """Count what was done to files; whether any of them was changed."""
+    """Record actions on files; return whether any file was changed."""
     patches = "\n".join(_patches_in(made.arguments)) if touched else ""
     for path, action in touched:
         fact = facts.files.setdefault(path, FileFact())
         _read_change(fact, path, action, made, patches, result, position)
-        for line in facts.failed_on.pop(path, ()):  # what failed on this file before has been overcome
+        for line in facts.failed_on.pop(path, ()):  # earlier failures on this file are resolved
             failed = facts.actions.pop(line, None)
             if failed is not None and not fact.is_only_read:
                 fact.failed = one_line(failed.outcome.line.removeprefix("[error] "), _LONGEST_NOTE)
@@ -253,30 +253,30 @@ def _touch(
 def _read_change(
     fact: FileFact, path: str, action: str, made: Called, patches: str, result: str, position: int
 ) -> None:
-    """Of a change what it was and why; of a look what stands in the file."""
+    """Record what a change was and why; for a read, what the file contains."""
     if action == "read":
         shown = result[:_SEEN]
-        note = made.note if is_about(made.note, shown) else _first_telling(shown)
+        note = made.note if is_about(made.note, shown) else _first_descriptive_line(shown)
         fact.add(action, position, note)
         return
     new = patch_text(text_for(path, patches)).new if patches else _first_text(made.arguments, _NEW_KEYS) or ""
-    # What was said before is mostly why; where it is about something else, the file's line is better without it.
+    # The preceding text is usually the reason; if it is about something else, the file's line is better without it.
     note = made.note if is_about(made.note, f"{path}\n{new}") else ""
     names = changed_names(new) if action == "edited" else []
-    if not note and not names and (fact.is_only_read or not fact.told):
-        note = _first_telling(new)  # better than nothing: what the change says about itself
+    if not note and not names and (fact.is_only_read or not fact.phrase):
+        note = _first_descriptive_line(new)  # better than nothing: the change's own comment
     fact.add(action, position, note, names)
 
 
 def _patches_in(arguments: Mapping[str, Any]) -> list[str]:
-    """The patches that a call applies, also those inside of a script."""
+    """The patches that a call applies, including those inside a script."""
     values = [value for value in arguments.values() if isinstance(value, str) and "*** " in value]
     texts = [text for value in values for text in (script_texts(value) if "tools." in value else [value])]
     return [text for text in texts if "*** " in text]
 
 
 def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
-    """The item under which lines of this call and its result are quoted."""
+    """The item for quotes of this call and its result."""
     command = command_of(arguments)
     if command is not None:
         return f"run:{command_line(command)}"
@@ -284,14 +284,14 @@ def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
     return f"file:{touched[0][0]}" if touched else f"call:{call_line(call, 200)}"
 
 
-def _first_telling(text: str) -> str:
-    """The first of a text's leading lines in which plain words say something."""
+def _first_descriptive_line(text: str) -> str:
+    """The first of a text's leading lines with meaningful plain words."""
     lines = islice(lines_of(text[:_LEADING]), 12)
     return one_line(next((line for line in lines if says_something(line)), ""), _LONGEST_NOTE)
 
 
 def _drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outcome) -> bool:
-    """A check that was run again says what is true now; how it failed before is over. Whether anything was."""
+    """Remove failures of a check that was run again; return whether there were any."""
     before = len(facts.failing)
     for line, earlier in list(facts.failing.items()):
         event = facts.commands.get(line)
@@ -306,7 +306,7 @@ def _drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outc
 
 
 def _record(events: dict[str, Event], event: Event) -> None:
-    """Keep only the newest outcome of a repeated command, at its newest place."""
+    """Keep only the newest outcome of a repeated command, at its newest position."""
     events.pop(event.line, None)
     events[event.line] = event
 
@@ -317,7 +317,7 @@ def _add_commit(commits: dict[str, CommitMade], text: str, position: int) -> Non
 
 
 def files_touched(tool: str, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The files that a call works on, each with what it does to it."""
+    """The files that a call works on, each with its action."""
     patched = _patched_in(arguments)
     if patched:
         return patched

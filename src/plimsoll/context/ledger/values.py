@@ -1,11 +1,11 @@
-"""Whether a sentence gives another value for what an earlier sentence said.
+"""Whether a sentence states a new value for something in an earlier sentence.
 
     "The port is 8080."          superseded by   "We moved the port to 9090."
     "Keep 7 daily dumps."        superseded by   "Keep 10 daily dumps instead of 7."
     "The port is 8080."          not by          "The timeout is now 9090 ms."
 
-Two values are about the same thing where one word stands shortly before both, or behind both. The newer sentence
-must say that something changed, so that two facts of one kind ("gate 12 boards first, gate 14 second") both hold.
+Two values are about the same thing if the same word is shortly before both, or after both. The newer sentence must
+say that something changed, so that two facts of one kind ("gate 12 boards first, gate 14 second") both hold.
 """
 
 import re
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[^\s,;()\[\]\"“”]+")
 _VALUE = re.compile(r"(?:[$€£#v]?\d[\d.,:/-]*\d|\d)(?:%|[a-zA-Z]{1,3})?")
 _DIGITS = re.compile(r"\d+")
 _PUNCTUATION = str.maketrans('.,;:!?()[]"`*', " " * 13)
-_BEFORE, _BEHIND = 4, 2  # words around a value that say what it is the value of
+_BEFORE, _AFTER = 4, 2  # words around a value that identify its subject
 
 
 def supersedes(newer: str, earlier: str) -> bool:
@@ -34,13 +34,13 @@ def supersedes(newer: str, earlier: str) -> bool:
 
 
 def may_supersede(sentence: str) -> bool:
-    """Whether a sentence can replace a value at all; cheap."""
+    """Whether a sentence can replace a value; a cheap check."""
     return bool(_new_values(sentence))
 
 
 @lru_cache(maxsize=2_048)
 def _new_values(sentence: str) -> "tuple[_Value, ...]":
-    """The values that a sentence sets anew; none where it says of nothing that it changed."""
+    """The new values in a sentence; empty if it does not state a change."""
     if _DIGITS.search(sentence) is None:
         return ()
     lowered = _lower(sentence)
@@ -53,23 +53,23 @@ def _new_values(sentence: str) -> "tuple[_Value, ...]":
 
 @cache
 def _hints() -> frozenset[str]:
-    """Of each phrase that tells of a change its longest word: to look for them is cheaper than for the phrases."""
+    """The longest word of each phrase that states a change, because searching for words is cheaper."""
     return frozenset(max(phrase.split(), key=len) for phrase in word_group("changes").words)
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A value in a sentence, and the words that say what it is the value of."""
+    """A value in a sentence, and the words that identify its subject."""
 
     text: str
     shape: str
     before: frozenset[str]
-    behind: frozenset[str]
+    after: frozenset[str]
     is_old: bool  # the sentence says that this was the value: "instead of 7"
 
     def is_of_the_same(self, other: "_Value") -> bool:
         """Whether both are values of one thing: "port 9090", "10 daily dumps"."""
-        shared = self.before & other.before or self.behind & other.behind
+        shared = self.before & other.before or self.after & other.after
         return self.shape == other.shape and bool(shared)
 
 
@@ -82,11 +82,11 @@ def _read(sentence: str) -> Iterator[_Value]:
     words = [word.strip("`'’.:!?*_") for word in _WORD.findall(sentence)]
     for place, word in enumerate(words):
         if _VALUE.fullmatch(word):
-            # 7 and 10 are of one shape, 9:30 and 10 are not.
+            # 7 and 10 have the same shape; 9:30 and 10 do not.
             shape = _DIGITS.sub("0", word)
-            before, behind = words[max(0, place - _BEFORE) : place], words[place + 1 : place + 1 + _BEHIND]
+            before, after = words[max(0, place - _BEFORE) : place], words[place + 1 : place + 1 + _AFTER]
             is_old = word_group("former").found_in(_lower(" ".join(words[max(0, place - 3) : place])) + " ")
-            yield _Value(word, shape, _subject(before), _subject(behind), is_old)
+            yield _Value(word, shape, _subject(before), _subject(after), is_old)
 
 
 def _subject(words: Sequence[str]) -> frozenset[str]:

@@ -10,7 +10,7 @@ from plimsoll.context.ledger.template import SECTIONS
 
 @dataclass(frozen=True, slots=True)
 class TermOdds:
-    """How much each thing that is known about a term adds to the log-odds that it is needed next."""
+    """How much each feature of a term adds to the log-odds that it is needed next."""
 
     base: float
     typed: float
@@ -39,7 +39,7 @@ class TermOdds:
 
 @dataclass(frozen=True, slots=True)
 class LineWeights:
-    """What lines of a summary are worth."""
+    """The values of summary lines."""
 
     must: float
     high: float
@@ -47,11 +47,11 @@ class LineWeights:
     low: float
     said_share: float
     terms: TermOdds
-    sections: dict[str, float]  # what a line under a heading is worth where nothing more is known about it
+    sections: dict[str, float]  # the default value of a line under a heading
 
     @property
     def wish(self) -> float:
-        """How a person wants the work at hand done."""
+        """How a person wants the current work done."""
         return self.high
 
     @property
@@ -66,7 +66,7 @@ class LineWeights:
 
     @property
     def side_effect(self) -> float:
-        """A command that may have changed something, which must not be done twice."""
+        """A command that may have changed something and must not be repeated."""
         return self.high
 
     @property
@@ -76,7 +76,7 @@ class LineWeights:
 
     @property
     def guess(self) -> float:
-        """What the agent supposes and nothing has proved."""
+        """An unproved assumption of the agent."""
         return self.normal
 
     @property
@@ -92,7 +92,7 @@ class LineWeights:
 
 @cache
 def weights() -> LineWeights:
-    """The weights; read at first use."""
+    """The weights; read on first use."""
     data = tomllib.loads(files(__package__).joinpath("weights.toml").read_text("utf-8"))
     levels: dict[str, float] = data["levels"]
     sections = {
@@ -102,7 +102,7 @@ def weights() -> LineWeights:
         "Done": levels["low"],
         "In Progress": levels["must"],
         "Blocked": levels["must"],
-        "Key Decisions": levels["high"],  # why things are as they are: nothing else in a summary says it
+        "Key Decisions": levels["high"],  # reasons, which no other section contains
         "Relevant Files": levels["low"],
         "Next Steps": levels["must"],
         "Critical Context": levels["normal"],

@@ -1,11 +1,11 @@
 """Whether a sentence of a person says how the work should be done, or only what to do now.
 
-    "I'd rather have one branch."      a wish: it holds until the person takes it back
+    "I'd rather have one branch."      a wish: it holds until the person revokes it
     "Put it in settings.py."           a wish: an order that says where or how
-    "Build it."  "Tariffs, please."    an order for the moment: a request, no wish
+    "Build it."  "Tariffs, please."    an order for the moment: a request, not a wish
     "Could we just run make?"          a wish: a question that proposes how
-    "Can you check it again first?"    a question: a request, no wish
-    "The parser never throws."         a description: binds nobody
+    "Can you check it again first?"    a question: a request, not a wish
+    "The parser never throws."         a description: not a wish
 
 The words of each language are data (`people.toml`).
 """
@@ -42,7 +42,7 @@ def is_wish(sentence: str, orders: bool = True) -> bool:
     if _TAG.search(said) is None and said.rstrip().endswith(("?", "？")):
         if _is_proposal(said):
             return True
-        # What stands before a question in the same sentence is no question: "let's store it, can you show how?"
+        # Text before a question in the same sentence is not a question: "let's store it, can you show how?"
         said = whole = said[: _last_clause(said)]
         orders = False
     if word_group("wishes").found_in(whole) or word_group("undoes").found_in(said):
@@ -51,8 +51,8 @@ def is_wish(sentence: str, orders: bool = True) -> bool:
 
 
 def _is_proposal(question: str) -> bool:
-    """Whether a question proposes how to do the work, and does not only ask whether, or to look at something."""
-    proposed = word_group("proposes").behind(question)
+    """Whether a question proposes how to do the work, rather than asking for information or a look."""
+    proposed = word_group("proposes").after_first(question)
     if not proposed and not is_order(question):
         return False
     if word_group("studies").opens(word_group("openers").after(proposed)):
@@ -61,7 +61,7 @@ def _is_proposal(question: str) -> bool:
 
 
 def _last_clause(said: str) -> int:
-    """Where the last clause of a sentence begins; 0 where it has only one."""
+    """The start of a sentence's last clause; 0 if it has only one."""
     return max((found.start() for found in _CLAUSE.finditer(said)), default=0)
 
 
@@ -72,7 +72,7 @@ def is_order(sentence: str) -> bool:
 
 
 def _is_lasting_order(said: str) -> bool:
-    """Whether an order says more than what to do now: how, where or in which order."""
+    """Whether an order also says how, where or in which order."""
     if word_group("keeps").opens(said):
         return True
     has_manner = word_group("manner").found_in(said)
@@ -82,7 +82,7 @@ def _is_lasting_order(said: str) -> bool:
 
 
 def is_description(sentence: str) -> bool:
-    """Whether a sentence reports what something does or what somebody said."""
+    """Whether a sentence reports what something does or what someone said."""
     lowered = sentence.lower()
     if word_group("reports").found_in(lowered):
         return True
@@ -90,7 +90,7 @@ def is_description(sentence: str) -> bool:
 
 
 def without_quotes(sentence: str) -> str:
-    """A sentence without what it quotes: the words of somebody else, or a name."""
+    """A sentence without quotations: someone else's words, or a name."""
     return _QUOTED.sub(" ", sentence)
 
 

@@ -1,4 +1,4 @@
-"""The words that a sentence is about, for comparing two sentences in any language.
+"""The content words of a sentence, for comparing two sentences in any language.
 
 "Never push to main."     push · main
 "请不要修改数据库"            pairs of characters: 修改 · 改数 · …
@@ -15,7 +15,7 @@ _UNSPACED = re.compile(r"[\u0e00-\u0fff\u3040-\u30ff\u3400-\u9fff]+")
 
 @lru_cache(maxsize=4_096)
 def content_words(text: str) -> frozenset[str]:
-    """The words that a text is about; of scripts without spaces, pairs of characters."""
+    """The content words of a text; in scripts without spaces, pairs of characters."""
     found: set[str] = set()
     empty = _empty_words()
     for word in _WORD.findall(text.lower()):
@@ -41,5 +41,5 @@ def _empty_words() -> frozenset[str]:
 
 
 def overlap(words: frozenset[str], others: frozenset[str] | set[str]) -> float:
-    """The share of the words that stand among the others too."""
+    """The share of the words that are also among the others."""
     return len(words & others) / len(words) if words else 0.0

@@ -1,8 +1,8 @@
-"""Write a summary from facts alone, within a token budget: the nine headings, and quotes as evidence after them.
+"""Writes a summary from facts within a token budget: the nine headings, and quotes as evidence after them.
 
-What must survive every compaction comes first: constraints, open items, changed files,
-what the conversation began with. Then whatever is most likely needed next. Entries that
-touch a focus topic are chosen before all others, with 65 % of the budget.
+Facts that must survive every compaction come first: constraints, open items, changed files,
+the first request. Then those that are most likely needed next. Entries on a focus topic
+are chosen before all others, with 65 % of the budget.
 """
 
 import re
@@ -41,7 +41,7 @@ from plimsoll.models import estimate_tokens
 
 FOCUS_SHARE = 0.65
 _HEADING_TOKENS = 8  # the evidence's own heading
-_CHOSEN_BEFORE = 0.25  # how likely a term is needed that only an earlier summary still knows
+_CHOSEN_BEFORE = 0.25  # probability that a term from an earlier summary is needed
 _STOP_WORDS = frozenset({
     "the", "and", "for", "with", "that", "this", "from", "are", "was", "all", "about", "its", "our", "your", "how",
     "what", "when", "where", "on", "in", "of", "to", "is", "it", "be", "as", "at", "by", "or", "an", "we",
@@ -50,7 +50,7 @@ _STOP_WORDS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class SummaryRoom:
-    """Tokens that code may write: under the nine headings, and in all; where `total` is 0 there is no evidence."""
+    """Token budgets of code's text: under the nine headings, and in total; if `total` is 0, there is no evidence."""
 
     headings: int
     total: int = 0
@@ -63,7 +63,7 @@ class SummaryRoom:
 
 @dataclass(frozen=True, slots=True)
 class WrittenSummary:
-    """The sections that code wrote, and for each of their lines the messages that it was read from."""
+    """The sections that code wrote, and the source messages of each line."""
 
     sections: Sections
     sources: LineSources
@@ -93,19 +93,19 @@ def write_summary(
 ) -> WrittenSummary:
     """The sections of a summary, and the evidence after them, within their room.
 
-    `kept` are terms that stay in the context anyway, `said` is what a model wrote: neither is said again. `now` is
-    the state at the end of the conversation, where messages stay that are not summarised. With `few`, the headings
-    are the model's, and only a few lines are added to them.
+    `kept` are terms that stay in the context, `said` is a model's text: neither is repeated. `now` is the state at
+    the end of the conversation, including messages that stay. With `few`, the headings are the model's, and only
+    a few lines are added.
     """
     has_evidence = room.total > 0
-    # A line may take a fifth of the budget at the most, so that a small window still gets several.
+    # A line may take at most a fifth of the budget, so that a small window still gets several.
     longest = max(60, min(600, room.all * 4 // 5))
     kept = kept | set(terms_in(said)) if said else kept
     newest = max((use.last for use in facts.evidence.uses.values()), default=0)
     weights = term_weights(facts.evidence, newest, kept)
     quotable: Collection[EvidenceLine] = facts.evidence.lines.values()
     quotable = quotable if focus else likely_lines(quotable, weights)
-    entries = _sayable(entries_of(facts, previous, longest, now, quotable), said, has_evidence, few)
+    entries = _unstated(entries_of(facts, previous, longest, now, quotable), said, has_evidence, few)
     frame = estimate_tokens(render_sections({}))
     left = room.all - frame - (estimate_tokens(EVIDENCE_NOTE) + _HEADING_TOKENS if has_evidence else 0)
     if left <= 0:
@@ -115,13 +115,13 @@ def write_summary(
     chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE))
     chosen = [entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))]
     headings = room.headings - frame
-    held = _added(chosen, headings, said) if few else _held(_under_headings(chosen), headings)
-    sections = _sorted_into(chosen, held, has_evidence)
+    fitting = _added(chosen, headings, said) if few else _fitting(_under_headings(chosen), headings)
+    sections = _sorted_into(chosen, fitting, has_evidence)
     return WrittenSummary(_within(sections, room.all) if has_evidence else sections, _sources_of(chosen))
 
 
-def _sayable(entries: Sequence[LedgerEntry], said: str, has_evidence: bool, few: bool) -> list[LedgerEntry]:
-    """The entries that a model has not said already, contradictions to it named as such."""
+def _unstated(entries: Sequence[LedgerEntry], said: str, has_evidence: bool, few: bool) -> list[LedgerEntry]:
+    """The entries that the model has not stated, with contradictions marked."""
     lines = said_lines(said)
     return [
         with_contradiction(entry, said if few else "")
@@ -131,7 +131,7 @@ def _sayable(entries: Sequence[LedgerEntry], said: str, has_evidence: bool, few:
 
 
 def _sources_of(chosen: Sequence[LedgerEntry]) -> LineSources:
-    """The messages behind each line, in whatever form and section it is written."""
+    """The source messages of each line, in every form and section."""
     return {
         (section, text): entry.sources
         for entry in chosen
@@ -143,7 +143,7 @@ def _sources_of(chosen: Sequence[LedgerEntry]) -> LineSources:
 
 
 def _within(sections: Sections, limit: int) -> Sections:
-    """The sections with as much evidence as fits: its own labels are not known before it is chosen."""
+    """The sections with as much evidence as fits; its labels are only known after choosing."""
     left = limit - estimate_tokens(render_sections(sections)) - 1
     lines = sections[EVIDENCE].splitlines()
     while lines and estimate_tokens(render_evidence({EVIDENCE: "\n".join(lines)})) > left:
@@ -151,46 +151,46 @@ def _within(sections: Sections, limit: int) -> Sections:
     return {**sections, EVIDENCE: "\n".join(lines)}
 
 
-def _held(items: Iterable[LedgerEntry], room: int) -> dict[LedgerEntry, None]:
-    """The items that the headings have room for; in order, so that the same facts give the same text."""
-    held: dict[LedgerEntry, None] = {}
+def _fitting(items: Iterable[LedgerEntry], room: int) -> dict[LedgerEntry, None]:
+    """The items that fit under the headings; ordered, so that the same facts give the same text."""
+    fitting: dict[LedgerEntry, None] = {}
     for item in sorted(items, key=rank):
         cost = estimate_tokens(item.text) + 1
         if cost <= room:
             room -= cost
-            held[item] = None
-    return held
+            fitting[item] = None
+    return fitting
 
 
 def _added(chosen: Sequence[LedgerEntry], room: int, said: str) -> dict[LedgerEntry, None]:
-    """The few items that are added to a model's text; only limits in force may take more than its share."""
+    """The few items to add to a model's text; only limits in force may exceed the share."""
     lines = said_lines(said)
     items = [one for one in _under_headings(chosen) if may_be_added(one)]
     share = min(room, max(LEAST_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
-    held: dict[LedgerEntry, None] = {}
+    fitting: dict[LedgerEntry, None] = {}
     used = 0
     for item in sorted(items, key=lambda one: added_rank(one, lines)):
         cost = estimate_tokens(item.text) + 1
-        if used + cost <= (room if is_ruled(item) else share) and len(held) < MOST_ADDED:
+        if used + cost <= (room if is_ruled(item) else share) and len(fitting) < MOST_ADDED:
             used += cost
-            held[item] = None
-    return held
+            fitting[item] = None
+    return fitting
 
 
 def _sorted_into(
-    chosen: Sequence[LedgerEntry], held: Mapping[LedgerEntry, None], has_evidence: bool
+    chosen: Sequence[LedgerEntry], fitting: Mapping[LedgerEntry, None], has_evidence: bool
 ) -> Sections:
-    """The held items under their headings, everything else that was chosen as evidence."""
-    sections = {title: _lines(item for item in held if item.section == title) for title in SECTIONS}
+    """The fitting items under their headings, all other chosen entries as evidence."""
+    sections = {title: _lines(item for item in fitting if item.section == title) for title in SECTIONS}
     if has_evidence:
-        sections[EVIDENCE] = _evidence([entry for entry in chosen if entry not in held], held)
+        sections[EVIDENCE] = _evidence([entry for entry in chosen if entry not in fitting], fitting)
     return sections
 
 
 def _under_headings(chosen: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """The entries that may stand under a heading.
+    """The entries that may go under a heading.
 
-    An item with quotes stands with them as evidence, unless it must not be missing under its heading.
+    An item with quotes goes to the evidence with them, unless it is required under its heading.
     """
     quoted = {entry.parent for entry in chosen if entry.parent}
     items = [one for one in chosen if not one.parent and one.section != EVIDENCE]
@@ -201,22 +201,22 @@ def _lines(items: Iterable[LedgerEntry]) -> str:
     return "\n".join(item.text for item in sorted(items, key=_place))
 
 
-def _evidence(entries: Sequence[LedgerEntry], held: Mapping[LedgerEntry, None]) -> str:
-    """Quotes under the file or command that they came from, then what the headings had no room for."""
+def _evidence(entries: Sequence[LedgerEntry], fitting: Mapping[LedgerEntry, None]) -> str:
+    """Quotes under their file or command, then items that did not fit under the headings."""
     quotes: dict[str, list[LedgerEntry]] = {}
     loose: dict[str, list[LedgerEntry]] = {}
-    items = {entry.key: entry for entry in (*entries, *held) if not entry.parent}
+    items = {entry.key: entry for entry in (*entries, *fitting) if not entry.parent}
     for entry in entries:
         if entry.parent in items:
             quotes.setdefault(entry.parent, []).append(entry)
     for entry in entries:
-        # A quote is loose too where a model said what its item says.
+        # A quote is also loose if the model stated its item.
         if entry.parent not in items and entry.key not in quotes:
             loose.setdefault(entry.section, []).append(entry)
     lines: list[str] = []
     for key in sorted(quotes, key=lambda key: _place(items[key])):
         item = items[key]
-        lines.append(item.label if item in held else item.text)
+        lines.append(item.label if item in fitting else item.text)
         lines += (quote.text for quote in sorted(quotes[key], key=_place))
     for title in SECTIONS:
         if title in loose:
@@ -244,7 +244,7 @@ def kept_terms(messages: Iterable[Message]) -> set[str]:
 def _add_earlier_terms(
     weights: dict[str, float], entries: Sequence[LedgerEntry], kept: AbstractSet[str]
 ) -> None:
-    """Weigh the terms that only an earlier summary still knows."""
+    """Weight the terms that only occur in an earlier summary."""
     for entry in entries:
         for term in entry.terms:
             if term not in weights and term not in kept:
@@ -256,11 +256,11 @@ def _place(entry: LedgerEntry) -> tuple[int, str]:
 
 
 def _touching(entries: Sequence[LedgerEntry], focus: str) -> list[LedgerEntry]:
-    """The entries that speak of the topic, those that hit most of its words first."""
+    """The entries about the topic, those with the most of its words first."""
     words = {
         word for word in re.findall(r"\w+", focus.casefold()) if len(word) > 1 and word not in _STOP_WORDS
     }
-    # Scripts without spaces: a topic is found by its pairs of characters.
+    # In scripts without spaces, match a topic by pairs of characters.
     pairs = {word[n : n + 2] for word in words if not word.isascii() for n in range(len(word) - 1)}
     hits = {entry: _hits(entry.text.casefold(), words | pairs) for entry in entries}
     return sorted((entry for entry in entries if hits[entry]), key=lambda entry: -hits[entry])

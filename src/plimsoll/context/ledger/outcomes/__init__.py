@@ -2,11 +2,11 @@
 
     outcome_of(call, result)  ->  Outcome(status="exit 1", line="2 failed, 8 passed in 0.41s", check="test")
 
-    result ─► wrapping.py   what the harness says (exit code, running, stopped) and what the program wrote
+    result ─► wrapping.py   the harness's report (exit code, running, stopped) and the program's output
     command ─► commands.py  the programs that ran, and whether the exit code is theirs
-           └─► reading.py   exit code where it counts, else the closing lines of known programs, else "ran"
+           └─► reading.py   the exit code if it counts, else the closing lines of known programs, else "ran"
 
-Which programs and lines are known stands in rules.toml.
+`rules.toml` lists the known programs and lines.
 """
 
 from plimsoll.context.ledger.outcomes.commands import command_of, is_lookup_tool, parsed

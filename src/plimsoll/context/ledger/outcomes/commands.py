@@ -1,10 +1,10 @@
-"""The programs that a shell command runs, and whether its exit code is that of the work.
+"""Parses the programs of a shell command, and whether its exit code is that of the main program.
 
-    cd app && go test ./... 2>&1 | tail -5      the work is `go test`; its exit code is hidden by `tail`
-    rg TODO src || true                         nothing but looking
-    cargo build && cargo test                   an exit code of 0 means that both succeeded
+    cd app && go test ./... 2>&1 | tail -5      the main program is `go test`; `tail` hides its exit code
+    rg TODO src || true                         only a lookup
+    cargo build && cargo test                   exit code 0 means that both succeeded
 
-This reads commands to tell how they ended. It decides nothing about what may run: tools/terminal does that.
+This determines how commands ended. It does not decide what may run: tools/terminal does that.
 """
 
 import re
@@ -17,7 +17,7 @@ from plimsoll.context.ledger.outcomes.rules import rules
 from plimsoll.context.ledger.outcomes.scripts import from_literal
 
 COMMAND_KEYS = ("command", "cmd", "script", "shell_command")
-_LONGEST = 4_000  # characters of a command that are read; what follows is mostly the text of a file
+_LONGEST = 4_000  # characters of a command to parse; the rest is usually file content
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*\s+")
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _SHELL = re.compile(r"(?:/\S+/)?(?:ba|z|da)?sh(?: +-[a-z]+)* +-[a-z]*c +(.*)", re.DOTALL)
@@ -25,7 +25,7 @@ _SHELL = re.compile(r"(?:/\S+/)?(?:ba|z|da)?sh(?: +-[a-z]+)* +-[a-z]*c +(.*)", r
 _IN_SCRIPT = re.compile(r"""\bcmd\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)""")
 _OPTIONS = re.compile(
     r"^(?:-[Cc] +\S+ +|--\S+ +|-[a-zA-Z] +(?=[a-z]))+"
-)  # those between a program and its subcommand
+)  # options between a program and its subcommand
 _OPERATOR = re.compile(r"&&|\|\||\|&|[;|&\n]")
 
 
@@ -33,7 +33,7 @@ _OPERATOR = re.compile(r"&&|\|\||\|&|[;|&\n]")
 class Step:
     """One pipeline of a command and the operator before it."""
 
-    operator: str  # "", "&&", "||", ";" or "&": what stands before it
+    operator: str  # the operator before it: "", "&&", "||", ";" or "&"
     stages: tuple[str, ...]  # the text of each program, without wrappers and assignments
 
     @property
@@ -43,12 +43,12 @@ class Step:
 
     @property
     def is_neutral(self) -> bool:
-        """Whether it only sets the stage or announces something."""
+        """Whether it only prepares something or prints a message."""
         return program_of(self.work) in rules().neutral
 
     @property
     def is_lookup(self) -> bool:
-        """Whether all that it does is look."""
+        """Whether it is read-only."""
         return is_lookup(self.work) and all(program_of(stage) in rules().filters for stage in self.stages[1:])
 
 
@@ -67,12 +67,12 @@ class Command:
 
     @property
     def only_looks(self) -> bool:
-        """Whether no step does more than look."""
+        """Whether all steps are read-only."""
         return all(step.is_lookup for step in self.works)
 
     @property
     def hides_failure(self) -> bool:
-        """Whether it can exit with 0 although a step that matters failed."""
+        """Whether it can exit with 0 although a relevant step failed."""
         works = [step for step in self.works if not step.is_lookup]
         if not works:
             return False
@@ -88,7 +88,7 @@ class Command:
 
     @property
     def hides_the_end(self) -> bool:
-        """Whether the last lines of the work may have been filtered out."""
+        """Whether the last lines of the main program may have been filtered out."""
         return any(program_of(stage) in rules().selective for step in self.works for stage in step.stages[1:])
 
     @property
@@ -106,7 +106,7 @@ _QUIET_GIT = re.compile(
 
 
 def command_of(arguments: dict[str, Any]) -> str | None:
-    """The shell command that a call runs; None where it runs none that is known."""
+    """The shell command that a call runs; None if there is no known one."""
     for key in COMMAND_KEYS:
         value = arguments.get(key)
         if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
@@ -141,7 +141,7 @@ def parsed(text: str) -> Command:
                 steps.append(Step(operator, tuple(stages)))
                 operator = ""
             stages = []
-            # An operator that ends a line goes on in the next: `a &&\n b`.
+            # An operator at the end of a line continues on the next: `a &&\n b`.
             operator = (
                 ";" if separator == "\n" and not operator else operator if separator == "\n" else separator
             )
@@ -155,7 +155,7 @@ def program_of(stage: str) -> str:
 
 
 def is_lookup(stage: str) -> bool:
-    """Whether a program with these arguments only looks."""
+    """Whether a program with these arguments is read-only."""
     if not rules().judging.isdisjoint(stage.split()):
         return False
     program = program_of(stage)
@@ -165,7 +165,7 @@ def is_lookup(stage: str) -> bool:
 
 
 def is_lookup_tool(call: str) -> bool:
-    """Whether a call, given with its name first, is of a tool that only looks."""
+    """Whether a call, which starts with the tool name, is of a read-only tool."""
     whole = call.partition("(")[0]
     name = whole.rpartition(".")[2].rpartition("__")[2]
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
@@ -174,7 +174,7 @@ def is_lookup_tool(call: str) -> bool:
 
 
 def answers_by_code(stage: str) -> bool:
-    """Whether a lookup says "no" or "nothing found" with its exit code."""
+    """Whether a lookup reports "no" or "nothing found" by its exit code."""
     program = program_of(stage)
     return program in rules().lookups or _has_subcommand(
         stage, rules().answering_subcommands.get(program, ())
@@ -193,7 +193,7 @@ def _is_filtered(step: Step) -> bool:
 
 
 def _bare(piece: str) -> str:
-    """A program without what stands before it: assignments, wrappers, keywords, brackets."""
+    """A program without preceding assignments, wrappers, keywords and brackets."""
     bare = piece.strip().strip("()").strip()
     while True:
         before = bare
@@ -212,7 +212,7 @@ def _bare(piece: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """The text between operators, each with the operator after it; quotes and substitutions are left whole."""
+    """The text between operators, each with the operator after it; quotes and substitutions stay intact."""
     start = position = 0
     depth = 0
     while position < len(text):
@@ -252,7 +252,7 @@ def _after_quote(text: str, position: int) -> int:
 
 
 def _without_heredocs(text: str) -> str:
-    """The command without the texts that it feeds to programs."""
+    """The command without its here-documents."""
     while found := _HEREDOC.search(text):
         line_end = text.find("\n", found.end())
         end = (

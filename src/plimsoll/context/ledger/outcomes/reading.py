@@ -1,9 +1,9 @@
-"""How a call ended: by its exit code where that counts, else by what known programs print, else unknown.
+"""How a call ended: by its exit code if it counts, else by the output of known programs, else unknown.
 
-exit code of the work        ok · exit N
-hidden or not stated         closing lines of test runners, builders, linters; lines that say that it failed
+exit code of the program     ok · exit N
+hidden or not stated         closing lines of test runners, builders, linters; lines that report a failure
 lookups                      never a failure: finding nothing is an answer
-nothing tells                ran
+unknown                      ran
 """
 
 import re
@@ -17,19 +17,19 @@ from plimsoll.context.ledger.outcomes.rules import Closing, rules
 from plimsoll.context.ledger.outcomes.wrapping import Wrapped, process_asked, unwrapped
 from plimsoll.messages import arguments_of, call_name
 
-_START = 400  # characters in which a tool says that it failed
-_FIRST, _LAST = 400, 1_500  # lines of a long output in which its results stand
+_START = 400  # leading characters that may report a tool's failure
+_FIRST, _LAST = 400, 1_500  # lines of a long output that may contain its results
 _HEAD_LINES = re.compile(r"\bhead(?: +-n)? *-?(\d+)|\bhead\b")
 _LONGEST_LINE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a call ended: ok, exit N, error, interrupted, running, or ran where nothing tells."""
+    """How a call ended: ok, exit N, error, interrupted, running, or ran if unknown."""
 
     status: str
     line: str = ""
-    check: str = ""  # test, build or lint, where the line is the closing line of one
+    check: str = ""  # test, build or lint, if the line is its closing line
     process: str | None = None  # the id of a process that is still running
 
     @property
@@ -40,7 +40,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the closing lines of a program say."""
+    """The result that a program's closing lines state."""
 
     passed: bool
     line: str
@@ -48,7 +48,7 @@ class _Found:
 
 
 def outcome_of(call: dict[str, Any], result: str) -> Outcome:
-    """How the call that returned `result` ended, as far as the two say."""
+    """How a call ended, by its arguments and its result."""
     wrapped = unwrapped(result)
     start = wrapped.text[:_START].lstrip()
     if _is_stopped(start) or _is_stopped(result):
@@ -76,21 +76,21 @@ def _is_stopped(text: str) -> bool:
 
 
 def _of_tool(wrapped: Wrapped, is_process: bool) -> Outcome:
-    """Of a tool that runs no command, only its own words at the beginning tell; the rest is content.
+    """The outcome of a tool other than a command: only the beginning of its result counts; the rest is content.
 
-    What a process wrote whose command is not known says that it failed as any command does.
+    The output of a process with an unknown command is checked for failure like a command's.
     """
     stated = wrapped.exit_code if wrapped.has_header else None
     first = wrapped.text[:_START].lstrip().split("\n", 1)[0]
     if wrapped.is_error or stated or (stated is None and rules().tool_failed.found_in(first)):
         return Outcome("error", _line(wrapped.text[:_START]))
-    if is_process and stated is None and (failure := _failure_line(_telling_part(wrapped.text))):
+    if is_process and stated is None and (failure := _failure_line(_relevant_lines(wrapped.text))):
         return Outcome("error", failure)
     return Outcome("ok", last_line(wrapped.text))
 
 
 def _of_command(command: Command, text: str, code: int | None) -> Outcome:
-    lines = _telling_part(text)
+    lines = _relevant_lines(text)
     if command.only_looks:
         return _of_lookup(command, text, lines, code)
     found = _closing(command, lines)
@@ -108,7 +108,7 @@ def _of_command(command: Command, text: str, code: int | None) -> Outcome:
 def _by_code(
     command: Command, text: str, lines: Sequence[str], code: int, found: _Found | None
 ) -> Outcome | None:
-    """The outcome that an exit code tells; None where it is not that of the work."""
+    """The outcome by exit code; None if it is not that of the main program."""
     kind = found.kind if found else ""
     told = found.line if found and found.passed == (code == 0) else ""
     if code and (not _ends_looking(command) or code not in rules().empty_handed):
@@ -134,7 +134,7 @@ def _ends_looking(command: Command) -> bool:
 
 
 def _is_cut(command: Command, lines: Sequence[str]) -> bool:
-    """Whether what would tell may have been filtered out of the output."""
+    """Whether the relevant lines may have been filtered out of the output."""
     if not command.hides_the_end:
         return False
     limits = [int(found[1] or 10) for found in _HEAD_LINES.finditer(command.text)]
@@ -142,14 +142,14 @@ def _is_cut(command: Command, lines: Sequence[str]) -> bool:
     return filters != {"head"} or len(lines) >= min(limits, default=10)
 
 
-def _telling_part(text: str) -> list[str]:
+def _relevant_lines(text: str) -> list[str]:
     lines = [line.rstrip() for line in text.split("\n")]
     lines = [line for line in lines if line]
     return lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:]
 
 
 def _closing(command: Command, lines: Sequence[str]) -> _Found | None:
-    """What the programs' own closing lines say; one that failed fails the whole."""
+    """The result by the programs' closing lines; one failure makes the whole fail."""
     telling = [line for line in lines if rules().telling.found_in(line)]
     if not telling:
         return None
@@ -168,7 +168,7 @@ def _verdict(rule: Closing, lines: Sequence[str]) -> _Found | None:
     failed = [index for index, line in enumerate(lines) if rule.failed.found_in(line)]
     passed = [index for index, line in enumerate(lines) if rule.passed.found_in(line)]
     if failed and (rule.several or not passed or failed[-1] > passed[-1]):
-        # Whoever reads it later learns nothing from a lone FAIL.
+        # A single FAIL does not help a later reader.
         telling = next(
             (lines[index] for index in reversed(failed) if " " in lines[index].strip()), lines[failed[-1]]
         )
@@ -177,6 +177,6 @@ def _verdict(rule: Closing, lines: Sequence[str]) -> _Found | None:
 
 
 def _failure_line(lines: Sequence[str]) -> str:
-    """The last line that says that the command failed, near the end of its output."""
+    """The last line near the end of the output that reports a failure."""
     near = lines[-rules().failure_within :]
     return next((_line(line) for line in reversed(near) if rules().failure.found_in(line)), "")

@@ -1,4 +1,4 @@
-"""Whether a later run of a check covers an earlier one, so that a failure is over once the check has passed.
+"""Whether a later run of a check covers an earlier one, so that its failure is resolved once the check passes.
 
 go test ./... 2>&1 | tail -5     covers     go test ./parser -run TestSlice
 go test ./parser                 does not   go test ./...
@@ -16,14 +16,14 @@ from plimsoll.context.ledger.outcomes.rules import rules
 
 _REDIRECTED = re.compile(r"\d?[<>]{1,2}&?\s*\S+")
 _WORD = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
-# Options that choose what is run; with one of them, a run stands only for itself.
+# Options that select what to run; a run with one of them covers only itself.
 _CHOOSING = frozenset(
     {"-run", "-k", "-t", "-g", "--grep", "--filter", "--run", "-m", "--test", "--only", "-p", "--package"}
 )
-# Options that select a variant of the build or the tests; a run without them says nothing about it.
+# Options that select a variant of the build or the tests; a run without them does not cover it.
 _VARIANTS = frozenset({"-tags", "--tags", "--features", "--tag", "--config", "--profile"})
 _EVERYTHING = frozenset({".", "./...", "./", "--all", "--workspace"})
-# Programs whose first word says what they do.
+# Programs whose subcommand determines what they do.
 _WITH_SUBCOMMAND = frozenset(
     {
         "go",
@@ -45,13 +45,13 @@ _WITH_SUBCOMMAND = frozenset(
     }
 )
 _QUIETLY = frozenset({"-s", "--silent", "-q", "--quiet"})
-_NAME = 4  # letters of a test's name that tell it apart
+_NAME = 4  # letters that identify a test's name
 _RUNNERS = frozenset({"run", "exec", "x", "run-script"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One program of a command: what it does, on what, and by which choice."""
+    """One program of a command: its task, targets and selection."""
 
     name: tuple[str, ...]
     targets: frozenset[str]
@@ -69,27 +69,27 @@ class _Run:
 
     @property
     def alternatives(self) -> list[str]:
-        """The names or beginnings of names by which it chooses tests."""
+        """The test names or prefixes that it selects."""
         values = (value.partition(" ")[2] for value in self.chosen)
         return [part.strip("^$") for value in values for part in value.split("|") if len(part) >= _NAME]
 
     def _chooses(self, other: "_Run") -> bool:
-        """Whether it chooses every test that the other one names."""
+        """Whether it selects every test that the other one names."""
         own, named = self.alternatives, other.alternatives
         return bool(own and named) and all(any(part in name for part in own) for name in named)
 
 
 def covers(later: str, earlier: str) -> bool:
-    """Whether everything that the earlier command worked on is part of the later one."""
+    """Whether the later command includes everything that the earlier one worked on."""
     runs = _runs(later)
     return bool(runs) and all(any(run.covers(other) for run in runs) for other in _runs(earlier))
 
 
 def overcomes(later: str, earlier: str, kind: str, failed: Collection[str]) -> bool:
-    """Whether a later command that passed shows that the failure of an earlier one is over.
+    """Whether a later command that passed shows that an earlier failure is resolved.
 
-    `kind` is the check of the earlier command that failed, where its result says so: of a chain of checks only that
-    one has to pass. `failed` are the tests that it named: a run of just these is enough.
+    `kind` is the failed check of the earlier command, if known: in a chain of checks, only that one has to pass.
+    `failed` are the tests that it named: a run of just these is enough.
     """
     runs, before = list(_runs(later)), list(_runs(earlier))
     other = [run for run in before if not kind or _kind_of(run) in ("", kind)] or before
@@ -103,7 +103,7 @@ def _is_repeated(one: _Run, runs: Sequence[_Run]) -> bool:
 
 
 def _runs_tests(runs: Sequence[_Run], names: Collection[str]) -> bool:
-    """Whether the runs choose every one of these tests by name."""
+    """Whether the runs select all of these tests by name."""
     chosen = [part for run in runs if _kind_of(run) == "test" for part in run.alternatives]
     return bool(names) and all(any(part in name for part in chosen) for name in names)
 
@@ -113,7 +113,7 @@ def _is_whole_suite(run: _Run, other: _Run) -> bool:
     if _kind_of(other) != "test" or run.targets - _EVERYTHING or run.chosen:
         return False
     is_plain = run.name[0] in rules().task_runners and run.name[-1] in rules().plain_suites
-    # A task for the plain tests does not run those behind a tag, or of another task.
+    # A task for the plain tests does not run tests with a tag, or those of another task.
     is_plain = is_plain and not other.variants and other.name[0] not in rules().task_runners
     return is_plain or run.name[-1] in rules().whole_suites
 
@@ -127,7 +127,7 @@ class Check:
 
 
 def check_of(command: str, outcome: Outcome) -> Check | None:
-    """The check that a command runs last; None where it runs none."""
+    """The last check of a command; None if it runs none."""
     found = [Check(" ".join(run.name), kind) for run in _runs(command) if (kind := _kind_of(run))]
     if not found and outcome.check and (runs := _runs(command)):
         return Check(" ".join(runs[-1].name), outcome.check)
@@ -136,7 +136,7 @@ def check_of(command: str, outcome: Outcome) -> Check | None:
 
 
 def is_lasting(command: str, outcome: Outcome) -> bool:
-    """Whether a failure is open until the check passes: one of the work at hand, and not of how it was typed."""
+    """Whether a failure stays open until the check passes: a failure of the work, not a typing error."""
     if rules().misused.found_in(outcome.line) or rules().elsewhere.found_in(command):
         return False
     runs = _runs(command)

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class LinePatterns:
-    """Several patterns over one line. Those that begin with `^` are tried once, not at every character."""
+    """Several patterns over one line. Those that start with `^` are tried once, not at every character."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         split: dict[bool, list[str]] = {True: [], False: []}
@@ -27,7 +27,7 @@ class LinePatterns:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """How one family of programs says that it passed or failed."""
+    """How one family of programs reports that it passed or failed."""
 
     name: str
     kind: str  # test, build or lint
@@ -39,7 +39,7 @@ class Closing:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Everything that rules.toml says."""
+    """The contents of rules.toml."""
 
     neutral: frozenset[str]
     filters: frozenset[str]
@@ -92,7 +92,7 @@ def _closing(raw: dict[str, Any]) -> Closing:
 
 @cache
 def rules() -> Rules:
-    """The rules; read at first use."""
+    """The rules; read on first use."""
     raw = tomllib.loads(files(__package__).joinpath("rules.toml").read_text("utf-8"))
     commands, failures, tools = raw["commands"], raw["failures"], raw["tools"]
     return Rules(

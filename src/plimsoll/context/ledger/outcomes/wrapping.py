@@ -1,4 +1,4 @@
-"""What a harness writes around the output of a program: exit code, state, notes; and the output alone.
+"""Separates a program's output from what a harness adds: exit code, state, notes.
 
 Exit code: 1                         Process exited with code 0          <exited with exit code 0>
 Wall time: 0.3 seconds               Original token count: 12            [error] Exit code 2
@@ -14,7 +14,7 @@ from typing import Any
 from plimsoll.messages.escape_codes import without_escape_codes
 
 _HEAD, _TAIL = 700, 400
-# A line of its own that states how a process ended; inside of other text such words are only content.
+# A separate line that states how a process ended; inside other text, such words are content.
 _EXIT = re.compile(
     r"(?:^|\n)[\[<({ \t]*(?:\[error\] ?)?(?:error: ?)?(?:the )?(?:process|command|script|shell)?\s*"
     r"(?:completed|finished|failed|exited|terminated|ended)?\s*(?:with )?(?:an? )?"
@@ -54,11 +54,11 @@ class Wrapped:
     exit_code: int | None = None
     running: str | None = None  # the id of a process that has not ended
     is_error: bool = False  # the harness marks the call as failed
-    has_header: bool = False  # the exit code stands before the output, where no program could have written it
+    has_header: bool = False  # the exit code precedes the output, where no program could have written it
 
 
 def unwrapped(result: str) -> Wrapped:
-    """The output and what the harness says about it."""
+    """The output and the harness's report about it."""
     found = _from_json(result)
     if found:
         return found
@@ -84,7 +84,7 @@ def unwrapped(result: str) -> Wrapped:
 
 
 def process_asked(arguments: dict[str, Any]) -> str | None:
-    """The id of the process that a call asks about; None for every other call."""
+    """The id of the process that a call queries; None for every other call."""
     for key in _PROCESS_KEYS:
         if isinstance(arguments.get(key), str | int):
             return str(arguments[key])
@@ -96,19 +96,19 @@ def process_asked(arguments: dict[str, Any]) -> str | None:
 
 
 def program_output(result: str) -> str:
-    """A result without the lines that a harness puts before the output, which say nothing to a later reader."""
+    """A result without the lines that a harness adds before the output, which do not help a later reader."""
     header = _HEADER.match(result)
     return _CUT.sub("", result[header.end() :], count=2) if header else result
 
 
 def cleaned(text: str) -> str:
-    """Text without escape codes and without what a progress bar overwrote."""
+    """Text without escape codes and overwritten progress bars."""
     text = without_escape_codes(text)
     return _BARE_COLOURS.sub("", text) if "m" in text and "[" in text else text
 
 
 def _exit_in(text: str, start: int = 0) -> re.Match[str] | None:
-    """Where an exit code is stated; the last such place."""
+    """The last statement of an exit code."""
     if "xit" not in text[start:] and "eturn" not in text[start:]:
         return None
     found = [one for pattern in (_TAGGED, _EXITED, _EXIT) for one in pattern.finditer(text, start)]
@@ -116,12 +116,12 @@ def _exit_in(text: str, start: int = 0) -> re.Match[str] | None:
 
 
 def _from_json(text: str) -> Wrapped | None:
-    """The output of a process that is told as an object with its exit code; None for every other text."""
+    """The output from a JSON object with an exit code; None for any other text."""
     if not text.startswith("{") or '"exit_code"' not in text:
         return None
     try:
         body = json.loads(text)
-    except (ValueError, RecursionError):  # cut in the middle, or too deep
+    except (ValueError, RecursionError):  # truncated, or nested too deeply
         found = _CODE_FIRST.match(text)
         return Wrapped(cleaned(text), int(found[1]), has_header=True) if found else None
     inner = body.get("metadata")
