@@ -1,5 +1,6 @@
 """README and docs tell the truth: their commands run, their Python runs, their links lead somewhere."""
 
+import json
 import os
 import pty
 import re
@@ -13,10 +14,12 @@ from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 
+import click
 import pytest
 
 import plimsoll
 from plimsoll.config import Settings, load_settings
+from plimsoll.terminal.main import plimsoll as program
 from plimsoll.terminal.tour.recorded_session import RecordedSession
 from preloaded import run_plimsoll
 
@@ -32,6 +35,7 @@ PAGES = [
 # Pages that site/hooks.py generates for the site.
 GENERATED = {ROOT / "docs" / "reference" / name for name in ("commands.md", "rest.md", "python.md")}
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # also those without a kind
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -67,6 +71,49 @@ def test_every_command_in_the_documentation_runs(text, tmp_path):
         done = run_plimsoll(*command[1:], cwd=tmp_path, env=environment(tmp_path))
         assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
         assert done.stdout.strip()
+
+
+def shown_commands():
+    """Commands in blocks that no test runs: they serve, ask a person, or name files that only the reader has."""
+    for page in PAGES:
+        for kind, text in BLOCK.findall(page.read_text("utf-8")):
+            for line in text.splitlines() if kind in ("", "console", "text") else ():
+                command = line.strip().removeprefix("$ ")
+                if command.startswith("plimsoll "):
+                    # What stands behind three spaces or `<` explains the command, or is its input.
+                    yield page.name, re.split(r"\s{3,}|\s<", command)[0]
+
+
+def test_every_command_that_is_only_shown_exists_with_its_options():
+    wrong = []
+    for page, line in shown_commands():
+        command, context, words = program, click.Context(program), shlex.split(line)[1:]
+        while isinstance(command, click.Group) and words and command.get_command(context, words[0]):
+            command = command.get_command(context, words.pop(0))
+        known = {"--help"}.union(*(one.opts + one.secondary_opts for one in command.params))
+        options = [word.split("=")[0] for word in words if word.startswith("-") and word != "-"]
+        is_unknown = isinstance(command, click.Group) and (
+            not words[0].startswith("-") if words else not command.invoke_without_command
+        )
+        if is_unknown or not known.issuperset(options):
+            wrong.append((page, line))
+    assert wrong == []
+    assert len(list(shown_commands())) > 30
+
+
+def test_every_block_is_of_a_kind_that_a_test_runs_or_that_is_no_code():
+    kinds = {kind for page in PAGES for kind, _ in BLOCK.findall(page.read_text("utf-8"))}
+    here = {"sh", "python", "yaml", "json", "toml", "console", ""}
+    recipes = {"bash", "py", "ts", "js"}  # with the clients that they name: tests/peers/test_recipes.py
+    assert kinds - here - recipes == {"text"}  # drawings and what programs print
+
+
+@pytest.mark.parametrize("kind", ["json", "toml"])
+def test_every_data_block_in_the_documentation_can_be_read(kind):
+    read = {"json": json.loads, "toml": tomllib.loads}[kind]
+    texts = [text for page in PAGES for one, text in BLOCK.findall(page.read_text("utf-8")) if one == kind]
+    assert all(read(text) for text in texts)
+    assert texts
 
 
 @pytest.mark.parametrize("text", blocks("python"))

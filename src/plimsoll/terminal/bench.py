@@ -31,6 +31,7 @@ from plimsoll.bulk.measurement import (
 from plimsoll.config import load_settings
 from plimsoll.errors import TranscriptError, UserError
 from plimsoll.quality import QualityFigures, SizeSettings, figures, fit, share
+from plimsoll.terminal.interruption import reporting_progress
 from plimsoll.terminal.tables import fitted, plain
 from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import read_example
@@ -149,7 +150,10 @@ def _measured(files: Sequence[InputFile], plan: MeasurementPlan, doing: str) -> 
     console = Console(stderr=True)
     columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        return list(progress.track(measured_files(files, plan), total=None))
+        found: list[MeasuredConversation] = []
+        with reporting_progress(lambda: f"{len(found):,} conversations were measured."):
+            found.extend(progress.track(measured_files(files, plan), total=None))
+        return found
 
 
 def _left_out(found: Sequence[MeasuredConversation]) -> Iterator[str]:

@@ -31,6 +31,7 @@ from plimsoll.plugins import COMPRESSOR
 from plimsoll.plugins.prompt_file import read_prompt_file
 from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.providers.retry import Retries
+from plimsoll.terminal.interruption import CommandInterrupted
 from plimsoll.terminal.summary_model import open_summary_model
 from plimsoll.terminal.tables import plain
 from plimsoll.terminal.token_option import tokens_option
@@ -211,12 +212,10 @@ def _run(run: BulkRun, folder: OutputFolder, runner: Runner, summaries: LimitedS
             run_bulk(run, folder, runner, moved)
         except KeyboardInterrupt:
             progress.stop()
-            click.echo(
-                f"Stopped. {folder.rows:,} rows are in {folder.path}, and a few more will be reused. "
-                "Run the same command again to continue.",
-                err=True,
-            )
-            raise
+            raise CommandInterrupted(
+                f"{folder.rows:,} rows are in {folder.path}, and a few more will be reused. "
+                "Run the same command again to continue."
+            ) from None
 
 
 def _tell(folder: OutputFolder) -> None:

@@ -30,6 +30,7 @@ from plimsoll.plugins.prompt_file import read_prompt_file
 from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.terminal.batch import compact_all
 from plimsoll.terminal.compress_report import print_json, show, show_summaries
+from plimsoll.terminal.interruption import reporting_progress
 from plimsoll.terminal.session_output import check_output, target_choice, write_converted
 from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, read_source
 from plimsoll.terminal.suggestions import nearest_model
@@ -284,7 +285,14 @@ def _compact(plan: BatchPlan, transcripts: Sequence[Transcript]) -> list[BatchOu
         transient=True,
         disable=not console.is_terminal or len(transcripts) < 2,
     ) as progress:
-        return list(progress.track(compact_all(plan, transcripts), total=len(transcripts)))
+        found: list[BatchOutcome] = []
+        with reporting_progress(
+            lambda: (
+                f"{len(found):,} of {len(transcripts):,} conversations were compacted; nothing was written."
+            )
+        ):
+            found.extend(progress.track(compact_all(plan, transcripts), total=len(transcripts)))
+        return found
 
 
 def _notices_of(transcripts: Iterable[Transcript]) -> list[str]:

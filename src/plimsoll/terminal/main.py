@@ -37,6 +37,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 from plimsoll import __version__
 from plimsoll.errors import Conflict, UserError, advice_on
+from plimsoll.terminal.interruption import CommandInterrupted
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 PIPE_CLOSED = 141  # 128 + SIGPIPE
@@ -191,7 +192,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         except OSError:  # standard error is full; only the exit code is left
             _to_nowhere(sys.stderr)
         code = error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
+        with suppress(OSError):
+            done = f" {error.done}" if isinstance(error, CommandInterrupted) else ""
+            click.echo(f"plimsoll: Stopped.{done}", err=True)
         code = INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has closed it; nothing more can be written, not even by the interpreter.

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from plimsoll.archive import OPERATOR, Action, Node, Owner, SearchPage, SearchQuery, Session, View
 from plimsoll.errors import UserError
+from plimsoll.terminal.interruption import reporting_progress
 from plimsoll.terminal.sessions import actions, compactions, conversation, hits, listing, transfer
 from plimsoll.terminal.sessions.store_access import (
     StoreAccess,
@@ -228,9 +229,14 @@ def import_files(paths: tuple[str, ...], title: str | None) -> None:
     for transcript in transcripts:
         for notice in transcript.notices:
             click.echo(f"note: {transcript.place}: {notice}", err=True)
-    with open_store(create=True) as access:
+    stored = 0
+    with (
+        reporting_progress(lambda: f"{stored:,} of {len(transcripts):,} conversations were imported."),
+        open_store(create=True) as access,
+    ):
         for transcript in transcripts:
             click.echo(transfer.import_transcript(access, transcript, title).id)
+            stored += 1
 
 
 def _console() -> Console:
