@@ -72,7 +72,7 @@ def test_the_caching_line_where_it_is_off(home):
 def test_with_compaction_off_the_context_line_names_the_setting(home):
     config = "compression:\n  enabled: false\n"
     lines = start(home, "--model", "claude-sonnet-4.5", config=config, ANTHROPIC_API_KEY="sk-ant-0")
-    assert "📏 Context: 200,000 tokens, compaction by hand only (compression.enabled is false)" in lines
+    assert "📏 Context: 200,000 tokens, manual compaction only (compression.enabled is false)" in lines
 
 
 def test_a_model_without_a_key_is_a_sentence(home):

@@ -46,7 +46,7 @@ def test_edits_takes_a_mode_and_refuses_others(home):
         done = talk(home, server, "/edits plan", "/edits never", "/edits ask", screen=Seat)
     assert "Edits: plan: nothing is changed" in done.beside
     assert "'never' is not ask, accept or plan" in done.beside
-    assert "Nobody can be asked here" in done.beside
+    assert "There is no user to ask here" in done.beside
 
 
 def test_shift_tab_goes_through_the_modes(home):

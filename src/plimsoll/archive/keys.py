@@ -144,12 +144,12 @@ class KeyStore(ABC):
         self,
         holder: str,
         settlement: UsageSettlement,
-        wish: ReservationRequest,
+        request: ReservationRequest,
         limits: KeyLimits,
         part: int,
         lease: float,
     ) -> Reservation:
-        """Settle, then reserve the wish while usage plus reservations are below every limit.
+        """Settle, then reserve the request while usage plus reservations are below every limit.
 
         Grants what the next request needs, and what all waiting requests want or one `part`th of the rest, if
         there is room.

@@ -1,1 +1,1 @@
-"""Compacts datasets: one function for each row, on all cores or on Ray, with output that survives a kill."""
+"""Compacts datasets: one function per row, on all cores or on Ray, with output that survives a killed run."""

@@ -1,4 +1,4 @@
-"""Prompt-cache breakpoints, prices, and what a conversation would have cost otherwise. Pure."""
+"""Prompt-cache breakpoints, prices, and the cost of a conversation under other strategies. Pure."""
 
 from plimsoll.caching.anthropic_rules import FIRST_TOKEN, LOOK_BACK, MAX_BREAKPOINTS
 from plimsoll.caching.blocks import Block, BlockChain, Prompt, RequestOptions

@@ -1,15 +1,14 @@
 """A model of Anthropic's prompt cache, rule by rule.
 
-    breakpoint at 35:   16 ◄── looks at 20 positions, itself counted ──► 35
-    entry at 15:     15 is one too far: a miss, and everything is written again
+    breakpoint at 35:   16 ◄── checks 20 positions, including itself ──► 35
+    entry at 15:     one position too far: a miss, and everything is written again
 
     tokens:   |──── read: A ────|── 1h write: B-A ──|── 5m write: C-B ──|── plain ──|
               0            highest hit        highest 1h marker     last marker    end
 
-An entry can be read from the moment the first response began, lives from the
-start of the request that wrote or last read it, and a prefix below the model's
-minimum is never stored. A marker at or before the hit renews its entry where
-one lives there, and creates none.
+An entry can be read once the first response has begun, lives from the start of the request that wrote or last read
+it, and a prefix below the model's minimum is never stored. A marker at or before the hit renews a live entry there
+and creates none.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +18,9 @@ from plimsoll.caching.blocks import Key, Prompt
 from plimsoll.caching.breakpoints import LIFETIMES, Breakpoint
 from plimsoll.caching.pricing import Bill
 
-LOOK_BACK = 20  # positions that a breakpoint looks at, itself counted
+LOOK_BACK = 20  # positions that a breakpoint checks, including itself
 MAX_BREAKPOINTS = 4
-FIRST_TOKEN = 2.0  # seconds until a response begins, and with it what the request wrote can be read
+FIRST_TOKEN = 2.0  # seconds until a response begins, after which the request's writes can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class AnthropicCache:
 
     def __init__(self, minimum: int) -> None:
         self.minimum = minimum
-        # The dead stay in the table, because a look-up asks for the time anyway.
+        # Expired entries stay in the table, because a look-up checks the time anyway.
         self._entries: dict[Key, CacheEntry] = {}
 
     def request(
@@ -93,7 +92,7 @@ class AnthropicCache:
         first_token: float,
         automatic: str | None = None,
     ) -> Bill:
-        """Read, write and count one request; the money is not filled in. `automatic` is a lifetime."""
+        """Read, write and count one request, without the cost. `automatic` is a lifetime."""
         refused = refusals(prompt, breakpoints, automatic)
         if refused:
             return Bill(refusals=refused)
@@ -112,7 +111,7 @@ class AnthropicCache:
         return _counted(prompt, written, hit, len(past) - len(written))
 
     def _write(self, key: Key, ttl: str, now: float, first_token: float) -> None:
-        # A second request that could not yet read an entry does not put off the moment from which others can.
+        # A second request that could not read an entry yet does not delay when others can.
         old, readable = self._entries.get(key), now + first_token
         if old is not None and now < old.expires:
             readable = min(readable, old.readable)

@@ -23,12 +23,12 @@ WholeKey: TypeAlias = tuple[Key, RequestOptions]
 
 
 def _key(prompt: Prompt, block: int) -> WholeKey:
-    # Here every request setting is part of the prefix, from its first token on.
+    # Here every request option is part of the prefix, from its first token on.
     return (prompt.key(block), prompt.options)
 
 
 class BreakpointCache:
-    """GPT-5.6 and later: paid writes, at most four a request, found exactly or not at all."""
+    """GPT-5.6 and later: paid writes, at most four per request; only exact matches are hits."""
 
     def __init__(self, minimum: int, lifetime: int) -> None:
         self.minimum = minimum
@@ -39,7 +39,7 @@ class BreakpointCache:
     def request(
         self, now: float, prompt: Prompt, breakpoints: Sequence[Breakpoint], first_token: float
     ) -> Bill:
-        """Read, write and count one request; the money is not filled in."""
+        """Read, write and count one request, without the cost."""
         blocks = range(len(prompt) - 1, -1, -1) if self._expires else range(0)
         hit = next((block for block in blocks if self._live(prompt, block, now)), None)
         floor = -1 if hit is None else hit
@@ -80,7 +80,7 @@ def _implicit(prompt: Prompt) -> Iterator[int]:
 
 
 class _Lease:
-    """How long a line of prefixes lives; all that grew from one another share it."""
+    """The expiry of a line of prefixes; all prefixes that extend each other share it."""
 
     __slots__ = ("expires",)
 
@@ -89,7 +89,7 @@ class _Lease:
 
 
 class AutomaticCache:
-    """Earlier OpenAI models and Gemini: each prefix that was sent is kept for a while, at no charge."""
+    """Earlier OpenAI models and Gemini: each sent prefix is kept for a while, free of charge."""
 
     def __init__(self, minimum: int, lifetime: int, rounded_to: int = ROUNDED_TO) -> None:
         self.minimum = minimum
@@ -100,7 +100,7 @@ class AutomaticCache:
     def request(
         self, now: float, prompt: Prompt, breakpoints: Sequence[Breakpoint], first_token: float
     ) -> Bill:
-        """Read and count one request; markers mean nothing here."""
+        """Read and count one request; markers have no effect here."""
         del breakpoints
         hit, lease = None, _Lease(now + self.lifetime)
         for block in range(len(prompt) - 1, -1, -1) if self._leases else ():
@@ -120,7 +120,7 @@ class AutomaticCache:
 
 
 class SlotCache:
-    """A local server: what the last request has in common with this one is not computed again."""
+    """A local server: the common prefix with the previous request is not computed again."""
 
     def __init__(self) -> None:
         self._slot: dict[Any, None] = {}
@@ -129,7 +129,7 @@ class SlotCache:
     def request(
         self, now: float, prompt: Prompt, breakpoints: Sequence[Breakpoint], first_token: float
     ) -> Bill:
-        """Read and count one request; neither time nor markers mean anything here."""
+        """Read and count one request; time and markers have no effect here."""
         del now, breakpoints, first_token
         common = len(prompt)
         while common and _key(prompt, common - 1) not in self._slot:

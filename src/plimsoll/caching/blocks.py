@@ -5,9 +5,8 @@
      0  1     2   3       4     5   5     6      6      7       positions: a run of calls or results is one
                                                                hash(i) covers blocks 0..i, and so does tokens(i)
 
-Markers are not hashed, and a string hashes like one text part; everything else
-counts to the last byte. A `BlockChain` hashes and counts each message once, so
-that replaying a conversation of n messages as n requests is linear work.
+Markers are not hashed, and a string hashes like one text part; everything else counts byte for byte. A `BlockChain`
+hashes and counts each message once, so replaying a conversation of n messages as n requests is linear work.
 """
 
 import json
@@ -23,9 +22,7 @@ from plimsoll.models import estimate_message_tokens, estimate_tools_tokens
 MARKER = "cache_control"
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
 _RUNS = frozenset({"tool_use", "tool_result"})
-_MEDIA_WEIGHT = (
-    6_000  # characters that an image, sound or file counts for when a message's tokens are shared out
-)
+_MEDIA_WEIGHT = 6_000  # characters that an image, sound or file counts as when a message's tokens are divided
 _BLOCK_KEYS = frozenset({"content", "tool_calls", "thinking_blocks", MARKER})
 
 Key: TypeAlias = tuple[bytes, tuple[Any, ...]]
@@ -46,7 +43,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """Settings of a request that are part of the cached prefix although they are no blocks."""
+    """Request options that are part of the cached prefix although they are not blocks."""
 
     web_search: bool = False
     citations: bool = False
@@ -57,12 +54,12 @@ class RequestOptions:
 
     @property
     def of_system(self) -> tuple[Any, ...]:
-        """What invalidates the system prompt and everything after it."""
+        """The options that invalidate the system prompt and everything after it."""
         return (self.web_search, self.citations, self.speed)
 
     @property
     def of_messages(self) -> tuple[Any, ...]:
-        """What invalidates the messages, and only them."""
+        """The options that invalidate only the messages."""
         return (*self.of_system, self.tool_choice, self.thinking)
 
 
@@ -71,18 +68,18 @@ DEFAULT_OPTIONS = RequestOptions()
 
 @dataclass(slots=True)
 class _Store:
-    """Append-only; prompts are views of its beginning. One entry per message in every list but `blocks`."""
+    """Append-only; prompts are views of its prefix. Every list except `blocks` has one entry per message."""
 
     blocks: list[Block]
     messages: list[Message] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)  # blocks up to and with the message
+    ends: list[int] = field(default_factory=list)  # blocks up to and including the message
     digests: list[bytes] = field(default_factory=list)  # the running hash after the message
-    tokens: list[int] = field(default_factory=list)  # tokens up to and with the message
-    images: list[bool] = field(default_factory=list)  # whether there is an image in or before the message
-    system_messages: int = 0  # how many messages at the beginning are the system prompt
+    tokens: list[int] = field(default_factory=list)  # tokens up to and including the message
+    images: list[bool] = field(default_factory=list)  # an image is in or before the message
+    system_messages: int = 0  # messages of the system prompt at the start
 
     def beginning(self, count: int, tools: int) -> "_Store":
-        """A store of the first `count` messages that can grow on its own."""
+        """A store of the first `count` messages that can grow independently."""
         return _Store(
             self.blocks[: self.ends[count - 1] if count else tools],
             self.messages[:count],
@@ -127,11 +124,11 @@ class Prompt:
 
     @property
     def system_messages(self) -> int:
-        """How many messages at the beginning are the system prompt."""
+        """How many messages at the start are the system prompt."""
         return min(self.count, self._store.system_messages)
 
     def role(self, message: int) -> str:
-        """Who speaks in a message."""
+        """The role of a message."""
         return str(self._store.messages[message].get("role"))
 
     def calls_tools(self, message: int) -> bool:
@@ -144,7 +141,7 @@ class Prompt:
         return range(start, self._store.ends[message])
 
     def tokens_of(self, message: int) -> int:
-        """Tokens of one message, also of one that follows this prompt in its chain."""
+        """Tokens of one message, even of one after this prompt in its chain."""
         tokens = self._store.tokens
         tools = self._store.blocks[self.tool_blocks - 1].tokens if self.tool_blocks else 0
         return tokens[message] - (tokens[message - 1] if message else tools)
@@ -154,7 +151,7 @@ class Prompt:
         return Prompt(self._store, min(count, self.count), self.tool_blocks, self.options)
 
     def key(self, index: int) -> Key:
-        """What identifies the prefix that ends with a block, request settings included."""
+        """Identifies the prefix that ends with a block, including request options."""
         block = self._store.blocks[index]
         if block.message >= self._store.system_messages:
             return (block.digest, self._of_messages)
@@ -162,7 +159,7 @@ class Prompt:
 
 
 class BlockChain:
-    """Renders conversations into blocks, keeping what it rendered for the next request of the same one."""
+    """Renders conversations into blocks, and keeps what it rendered for the next request of the same one."""
 
     def __init__(
         self,
@@ -174,23 +171,23 @@ class BlockChain:
         self._store = _Store(list(self._tools))
 
     def prompt(self, messages: Sequence[Message], options: RequestOptions = DEFAULT_OPTIONS) -> Prompt:
-        """The request that sends these messages; those that the last call also had, as objects, cost nothing."""
+        """The request with these messages; message objects from the previous call are not rendered again."""
         store, same = self._store, 0
         for known, message in zip(store.messages, messages, strict=False):
             if known is not message:
                 break
             same += 1
         if same < min(len(store.messages), len(messages)):
-            # Earlier prompts keep the old store. A list that is merely shorter is a view of it.
+            # Earlier prompts keep the old store. A shorter list is only a view of it.
             store = self._store = store.beginning(same, len(self._tools))
         for message in messages[len(store.messages) :]:
             self._append(store, message)
         return Prompt(store, len(messages), len(self._tools), options)
 
     def fork(self) -> "BlockChain":
-        """A chain that knows what this one knows and leaves it as it is."""
+        """An independent chain that starts with what this one has rendered."""
         twin = BlockChain((), self._count_tokens)
-        # Sharing is safe: a store only grows, and each prompt checks that what grew is what it asks for.
+        # Sharing is safe: a store only grows, and each prompt checks that the growth matches its messages.
         twin._tools, twin._store = self._tools, self._store
         return twin
 
@@ -219,7 +216,7 @@ class BlockChain:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A block before it has a place in the chain."""
+    """A block before it has a position in the chain."""
 
     kind: str
     part: int | None
@@ -233,7 +230,7 @@ def _drafts(message: Message, is_system: bool) -> Iterator[_Draft]:
     if message.get("role") == "tool":
         parts = [_plain(part) for part in parts_of(message)]
         rendered = _canonical(parts)
-        # Parts inside a result are sub-blocks, which cannot have a marker: the result is one block.
+        # Parts inside a result are sub-blocks, which cannot have a marker, so the result is one block.
         images = any(part.get("type") in IMAGE_TYPES for part in parts)
         yield _Draft("tool_result", None, rendered, _MEDIA_WEIGHT if images else len(rendered), True, images)
         return
@@ -246,7 +243,7 @@ def _drafts(message: Message, is_system: bool) -> Iterator[_Draft]:
 
 
 def _thinking(message: Message) -> list[Any]:
-    """Thinking outside the content; on the wire each piece is a block before it.
+    """Thinking outside the content; on the wire, each piece is a block before the content.
 
     Routers pass the same blocks on as details; unsigned ones are not blocks.
     """
@@ -258,7 +255,7 @@ def _thinking(message: Message) -> list[Any]:
 
 
 def _reordered(drafts: list[_Draft], order: Any) -> list[_Draft]:
-    """The blocks as the model interleaved them; an order that does not fit them is void."""
+    """The blocks as the model interleaved them; ignores an order that does not match them."""
     kinds = [draft.kind if draft.kind in ("thinking", "tool_use") else "content" for draft in drafts]
     if not isinstance(order, list) or Counter(map(str, order)) != Counter(kinds):
         return drafts

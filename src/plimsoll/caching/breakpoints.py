@@ -2,8 +2,7 @@
 
     system_and_3:   [system*] ... [message*] [message*] [message*]      at most four markers, a rolling window
 
-Markers are put on a deep copy from which earlier markers were removed, so the
-caller's list never changes and no request carries more than it should.
+Markers go on a deep copy without earlier markers, so the caller's list never changes and no request has too many.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +16,7 @@ from plimsoll.errors import SettingError
 from plimsoll.messages import SYSTEM_ROLES, Message, parts_of, tool_calls
 
 LIFETIMES = {"5m": 300, "1h": 3600}
-ROLLING = 3  # messages at the end that `system_and_3` marks
+ROLLING = 3  # messages that `system_and_3` marks at the end
 _ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
@@ -31,7 +30,7 @@ class Breakpoint:
 
 @dataclass(frozen=True, slots=True)
 class BreakpointPlan:
-    """Where one request's markers go: as blocks for the simulator, as places in the message list for the wire."""
+    """The markers of one request: as blocks for the simulator, as positions in the message list for the wire."""
 
     breakpoints: tuple[Breakpoint, ...] = ()
     places: tuple[tuple[int, int | None], ...] = ()  # (message, part); None: on the message itself
@@ -39,7 +38,7 @@ class BreakpointPlan:
 
 
 def cache_marker(ttl: str = "5m") -> dict[str, str]:
-    """The marker itself; five minutes is the provider's default and is not spelled out."""
+    """The marker; five minutes is the provider's default and is omitted."""
     if ttl not in LIFETIMES:
         raise SettingError(f"prompt_caching.cache_ttl is {ttl!r}; it must be one of {', '.join(LIFETIMES)}.")
     return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
@@ -61,7 +60,7 @@ def system_and_3_messages(count: int, role: Callable[[int], str]) -> list[int]:
     opening = 0
     while opening < count and role(opening) in SYSTEM_ROLES:
         opening += 1
-    # The window is found from the end, so a long conversation is not walked for each request.
+    # Searched from the end, so that a long conversation is not scanned for each request.
     spoken = (index for index in range(count - 1, opening - 1, -1) if role(index) not in SYSTEM_ROLES)
     return ([opening - 1] if opening else []) + list(islice(spoken, ROLLING))[::-1]
 
@@ -79,9 +78,9 @@ def without_markers(messages: Sequence[Message]) -> list[Message]:
 
 
 def _copied(value: Any) -> Any:
-    """A deep copy of JSON, several times faster than `deepcopy`; parts that were shared are no longer shared.
+    """A deep copy of JSON, several times faster than `deepcopy`; shared parts are no longer shared.
 
-    Two messages may share a part. A marker on the one must not appear on the other.
+    Two messages may share a part. A marker on one must not appear on the other.
     """
     if type(value) is dict:
         return {key: _copied(inner) for key, inner in value.items()}
@@ -99,10 +98,10 @@ def apply_plan(messages: Sequence[Message], plan: BreakpointPlan) -> list[Messag
 
 
 def markable_block(prompt: Prompt, message: int, native_anthropic: bool) -> int | None:
-    """The block that a marker on this message reaches; None where the route does not carry one.
+    """The block that a marker on this message reaches; None if the route does not transport it.
 
-    Only content parts carry a marker through an OpenAI-style route; on
-    Anthropic's own API a marker on the message reaches its last call or result.
+    Only content parts transport a marker through an OpenAI-style route; on Anthropic's own API a marker on the
+    message reaches its last call or result.
     """
     blocks = [index for index in prompt.span(message) if prompt[index].markable]
     in_content = [index for index in blocks if prompt[index].part is not None]
@@ -112,7 +111,7 @@ def markable_block(prompt: Prompt, message: int, native_anthropic: bool) -> int 
 
 
 def system_and_3_blocks(prompt: Prompt, native_anthropic: bool) -> list[int]:
-    """The blocks that `apply_anthropic_cache_control` marks, without touching the messages."""
+    """The blocks that `apply_anthropic_cache_control` marks, without changing the messages."""
     chosen = system_and_3_messages(prompt.count, prompt.role)
     found = (markable_block(prompt, message, native_anthropic) for message in chosen)
     return [block for block in found if block is not None]
@@ -134,7 +133,7 @@ def breakpoints_in(
     native_anthropic: bool = False,
     tools: Sequence[dict[str, Any]] = (),
 ) -> list[Breakpoint]:
-    """The markers that a request carries, as blocks of its prompt, without those that its route drops."""
+    """The markers of a request as blocks of its prompt, without those that its route drops."""
     found = [
         Breakpoint(index, marker_ttl(tool[MARKER])) for index, tool in enumerate(tools) if MARKER in tool
     ]
@@ -168,7 +167,7 @@ def _marked_outside_content(prompt: Prompt, index: int, message: Message) -> lis
 
 
 def marker_ttl(marker: Any) -> str:
-    """The lifetime that a marker asks for; what is no lifetime counts as the default."""
+    """The lifetime of a marker; an invalid one counts as the default."""
     ttl = marker.get("ttl", "5m") if isinstance(marker, dict) else "5m"
     return ttl if ttl in LIFETIMES else "5m"
 
@@ -184,7 +183,7 @@ def _mark(message: Message, marker: dict[str, str], native_anthropic: bool) -> N
 
 
 def _last_markable(message: Message) -> int | None:
-    """The last content part, unless the provider refuses a marker there: then the nearest before it."""
+    """The last content part, unless the provider rejects a marker there: then the nearest one before it."""
     parts = parts_of(message)
     return next((index for index in range(len(parts) - 1, -1, -1) if can_carry_marker(parts[index])), None)
 

@@ -1,17 +1,18 @@
 """The cost policy: summarise now, clear old tool results, or wait, whichever is cheapest.
 
-    prompt    [ ------------ target ------------ | ---- removable ---- ]   each request reads what is removable
-    lighter   [ ------------ target ------------ ]                         once: written anew, its summary paid for
+    prompt    [ ------------ target ------------ | ---- removable ---- ]   each request reads the removable part
+    compact   [ ------------ target ------------ ]                         once: written again, its summary paid for
 
-    what was paid for the removable part since the last compaction    >= the price of letting it go   ┐
-    what as many requests as there were so far would pay for it       >= the price of letting it go   ┴► now
+    paid for the removable part since the last compaction          >= the price of removing it   ┐
+    expected cost of carrying it for as many requests as so far    >= the price of removing it   ┴► now
 
-While a conversation grows evenly, the first line is crossed where the cost per request is least: what is carried
-grows with the square of the requests, as stock does in the rule for lot sizes, so that growth needs no guess. That
-part of the price which every removed token costs, sooner or later, is no reason to wait; the first line leaves it
-out. Behind a pause in which the cache expired all is written anew anyhow, and a lighter prompt is cheaper at once.
-Clearing old tool results removes less, and needs no summary; it is judged by the same two lines, and taken where it
-spares more, or where a summary does not pay yet. Where a card has no prices, nothing pays. Pure: time is an argument.
+While a conversation grows evenly, the first condition becomes true where the cost per request is lowest: the carried
+tokens grow with the square of the requests, like stock in the formula for economic order quantities, so growth need
+not be estimated. The part of the price that every removed token costs sooner or later is no reason to wait, so the
+first condition leaves it out. After a pause in which the cache expired, everything is written again anyway, and a
+smaller prompt is cheaper at once. Clearing old tool results removes less but needs no summary; it is judged by the
+same two conditions, and used if it saves more or if a summary does not pay off yet. Without prices in the card,
+nothing pays off. Pure: time is an argument.
 """
 
 from collections.abc import Callable
@@ -24,78 +25,78 @@ from plimsoll.caching.pricing import usd
 from plimsoll.caching.replay import cold_summary_cost, warm_summary_cost
 from plimsoll.models import ModelCard
 
-LEAST_GAIN = 1.5  # prompts below this many times the target stay: a compaction costs detail too
-LEAST_CLEARED = 1_000  # tokens for which results are cleared
-MOST_REQUESTS = 200  # that are expected, however long the conversation has been
-_ON_ITS_WAY = 5.0  # an entry this close to its end may be gone when the request arrives
+LEAST_GAIN = 1.5  # prompts below this multiple of the target stay: a compaction also costs detail
+LEAST_CLEARED = 1_000  # minimum tokens for clearing results
+MOST_REQUESTS = 200  # maximum expected requests, however long the conversation has been
+_ON_ITS_WAY = 5.0  # seconds before expiry at which an entry may be gone when the request arrives
 _IDLE = 300.0
-_STEP = 1_000  # tokens over which the price of one more removed token is taken
+_STEP = 1_000  # tokens over which the price of one more removed token is measured
 
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """What a conversation is billed by."""
+    """The prices of a conversation."""
 
     card: ModelCard
     lifetime: float | None = None  # seconds that a prompt stays cached; None: nothing is cached
-    hour: bool = False  # whether the cache is written for an hour
-    writer: ModelCard | None = None  # the model that writes summaries; None: they cost nothing
+    hour: bool = False  # the cache is written for an hour
+    writer: ModelCard | None = None  # the summary model; None: summaries cost nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Clearing:
-    """What clearing old tool results would do to a prompt."""
+    """The effect of clearing old tool results on a prompt."""
 
     removed: int = 0  # tokens
-    before: int = 0  # tokens in front of the first that goes; they stay as they are
+    before: int = 0  # tokens before the first removed one, which do not change
 
 
 @dataclass(frozen=True, slots=True)
 class CostHistory:
-    """How a conversation has gone so far, as far as money is concerned."""
+    """The history of a conversation, as far as its cost is concerned."""
 
-    requests: int = 0  # since it began
-    carried: int = 0  # removable tokens, added up over the requests since the last compaction
+    requests: int = 0  # since the start
+    carried: int = 0  # removable tokens, summed over the requests since the last compaction
     tokens: int = 0  # of the newest prompt, as far as it can still be in the cache
     last: float | None = None  # when the newest request was sent
-    settled: int = 0  # of what was carried, what came before the last time that results were cleared
+    settled: int = 0  # the part of `carried` from before results were last cleared
 
     def asked(self, tokens: int, target: int, now: float) -> "CostHistory":
-        """One request later."""
+        """The history after one more request."""
         carried = self.carried + max(0, tokens - target)
         return CostHistory(self.requests + 1, carried, tokens, now, self.settled)
 
     def compacted(self) -> "CostHistory":
-        """The prompt was made lighter: nothing is carried, and nothing of it is cached yet."""
+        """The history after a compaction: nothing is carried, and nothing is cached yet."""
         return replace(self, carried=0, tokens=0, settled=0)
 
     def cleared(self, clearing: Clearing, target: int) -> "CostHistory":
-        """Results were cleared: what was carried of them is settled, and what stands in front of them is cached."""
+        """The history after clearing results: their share is settled, and what precedes them is cached."""
         left = max(0, self.tokens - target - clearing.removed) / max(1, self.tokens - target)
         carried = int(self.carried * left)
         return replace(self, tokens=clearing.before, carried=carried, settled=carried)
 
     def moved(self) -> "CostHistory":
-        """Another model goes on, whose cache knows nothing of it."""
+        """The history for another model, whose cache is empty."""
         return replace(self, carried=0, tokens=0, last=None, settled=0)
 
 
 @dataclass(frozen=True, slots=True)
 class CostDecision:
-    """The money behind a lighter prompt, in USD, and whether it pays now."""
+    """The costs and savings of a compaction in USD, and whether it pays off now."""
 
-    price: float  # beyond what the next request costs either way; negative where it saves at once
-    line: float  # that part of the price which waiting spares
-    paid: float  # since the last compaction, for what could have gone
+    price: float  # beyond what the next request costs anyway; negative if it saves at once
+    line: float  # the part of the price that waiting saves
+    paid: float  # since the last compaction, for what could have been removed
     ahead: float  # what the expected requests would pay for it
 
     def pays(self, share: float = 1.0) -> bool:
-        """Whether to compact now; a `share` below 1 says so when it is near."""
+        """Whether to compact now; with a `share` below 1, whether it is close."""
         return self.line * share <= self.paid and self.price <= self.ahead
 
     @property
     def spared(self) -> float:
-        """What is left of the expected savings."""
+        """The expected net savings."""
         return self.ahead - self.price
 
 
@@ -103,7 +104,7 @@ NEVER = CostDecision(price=1.0, line=1.0, paid=0.0, ahead=0.0)
 
 
 def pricing_of(card: ModelCard, policy: CachingPolicy, writer: ModelCard | None = None) -> Pricing:
-    """The pricing of a model under a caching policy, also where its provider caches by itself."""
+    """The pricing of a model under a caching policy, including providers that cache automatically."""
     if policy.enabled:
         return Pricing(card, float(LIFETIMES[policy.ttl]), policy.ttl == "1h", writer)
     by_itself = card.cache.style not in ("none", "anthropic") and not policy.unwanted
@@ -119,9 +120,9 @@ def compaction_pays(
     now: float,
     summary_tokens: Callable[[int], int] = lambda _removed: 0,
 ) -> CostDecision:
-    """Whether to make a prompt of `tokens` lighter before it is sent.
+    """Whether to compact a prompt of `tokens` before it is sent.
 
-    A compaction would leave `target` of them; `summary_tokens` says how long a model's summary is for so many
+    A compaction would leave `target` of them; `summary_tokens` returns the length of a summary for a number of
     removed tokens.
     """
     prices = pricing.card.prices_for(tokens)
@@ -162,7 +163,7 @@ def clearing_pays(
 
 
 def cheapest(summary: CostDecision, clearing: CostDecision) -> Literal["", "summary", "clearing"]:
-    """What to do now; nothing where neither pays yet."""
+    """What to do now; nothing if neither pays off yet."""
     if clearing.pays() and not (summary.pays() and summary.spared >= clearing.spared):
         return "clearing"
     return "summary" if summary.pays() else ""
@@ -171,7 +172,7 @@ def cheapest(summary: CostDecision, clearing: CostDecision) -> Literal["", "summ
 def summary_price(
     pricing: Pricing, history: CostHistory, tokens: int, summary_tokens: int, now: float
 ) -> float:
-    """The cheaper way to a summary, in USD: its writer reads all of it, or the main model does from its cache."""
+    """The cheaper summary in USD: its writer reads everything, or the main model reads from its cache."""
     if pricing.writer is None:
         return 0.0
     cold = cold_summary_cost(pricing.writer, tokens, summary_tokens).money
@@ -181,23 +182,23 @@ def summary_price(
 
 
 def is_warm(pricing: Pricing, history: CostHistory, now: float) -> bool:
-    """Whether the next request still finds what the newest one left in the cache."""
+    """Whether the next request still finds the newest one's prompt in the cache."""
     if pricing.lifetime is None or history.last is None:
         return False
     return now - history.last + _ON_ITS_WAY < pricing.lifetime
 
 
 def _written(pricing: Pricing, history: CostHistory, tokens: int, target: int, now: float) -> float:
-    """What writing the lighter prompt costs beyond reading it, in USD, less what would be written anyhow."""
+    """The extra USD for writing the compacted prompt instead of reading it, minus what would be written anyway."""
     premium = _premium(pricing, tokens)
     if not is_warm(pricing, history, now):
         return usd(target - tokens, premium)
-    fresh = max(0, tokens - history.tokens)  # not in the cache yet, and among the newest, which stay
+    fresh = max(0, tokens - history.tokens)  # not in the cache yet, and among the newest messages, which stay
     return usd(max(0, target - fresh), premium)
 
 
 def _premium(pricing: Pricing, tokens: int) -> float:
-    """What writing a token to the cache costs beyond reading it from there, in USD for a million."""
+    """The extra USD per million tokens for writing to the cache instead of reading from it."""
     if pricing.lifetime is None:
         return 0.0
     prices = pricing.card.prices_for(tokens)

@@ -2,14 +2,13 @@
 
     last request ended here        30 queued messages            now
     ...───────────────[E]──────────────────────────────────────[end]
-                       ▲ out of the look-back of 20 from `end`: `system_and_3` pays for everything again,
-                         a marker on E itself reads it
+                       ▲ beyond the look-back of 20 from `end`: `system_and_3` pays for everything again,
+                         while a marker on E reads it
 
-Starts from the markers of `system_and_3` and departs from them only on what it
-knows: an entry that they would miss, a head whose entry can be written free or
-is about to die, a tail that will have changed next time. It writes nothing
-that they would not, and the highest live entry is always read, so a plan costs
-no more than `system_and_3` for the same requests.
+Starts from the markers of `system_and_3` and changes them only for known reasons: an entry that they would miss, a
+head whose entry can be written for free or is about to expire, a tail that will change. It writes nothing that they
+would not write, and always reads the highest live entry, so a plan costs no more than `system_and_3` for the same
+requests.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,7 @@ from plimsoll.caching.breakpoints import (
     system_and_3_blocks,
 )
 
-HEAD_MESSAGES = 3  # what every compaction keeps: the system prompt and the first exchange
+HEAD_MESSAGES = 3  # kept by every compaction: the system prompt and the first exchange
 _REMEMBERED = 32
 _FOR_EVER = float("inf")
 
@@ -39,12 +38,12 @@ class WrittenPrefix:
     block: int
     expires: float
     ttl: str
-    readable: float = 0.0  # from when on: the response of the request that wrote it must have begun
+    readable: float = 0.0  # time from which it can be read: when the response of its request has begun
 
 
 @dataclass(frozen=True, slots=True)
 class CacheMemory:
-    """Where the entries of one conversation stand; handed from request to request."""
+    """The cache entries of one conversation, passed from request to request."""
 
     entries: tuple[WrittenPrefix, ...] = ()
 
@@ -78,9 +77,8 @@ def plan_breakpoints(
 ) -> BreakpointPlan:
     """Up to four markers for this request.
 
-    `volatile` messages at the end will be different next time and are neither
-    marked nor followed by a marker. Without a memory, the last request is taken
-    to have ended before the last assistant message, which is how agents ask.
+    The last `volatile` messages will change and are neither marked nor followed by a marker. Without a memory, the
+    last request is assumed to have ended before the last assistant message, as agents do.
     """
     stable = prompt.upto(max(0, prompt.count - volatile))
     rolling = system_and_3_blocks(stable, native_anthropic)
@@ -96,7 +94,7 @@ def plan_breakpoints(
     head = _head_block(stable, head_messages, native_anthropic)
     if head is not None and _head_is_due(stable, head, max(wanted, default=-1), live, minimum, now, ttl):
         wanted.append(head)
-    # A prompt too short by our count may be long enough by the provider's, so the marker stays while there is room.
+    # A prompt that is too short by our estimate may be long enough by the provider's count, so keep the marker.
     wanted += [*rolling[-2::-1], *statics]
     chosen = list(dict.fromkeys(wanted))[:MAX_BREAKPOINTS]
     spare = _checkpoints(stable, tuple(chosen), best, native_anthropic)
@@ -119,7 +117,7 @@ def remember(
     minimum: int = 0,
     first_token: float = FIRST_TOKEN,
 ) -> CacheMemory:
-    """The memory after a request was sent with this plan; its response begins `first_token` seconds later."""
+    """The memory after a request with this plan; its response begins `first_token` seconds later."""
     known = memory or CacheMemory()
     live = known.live(prompt, now)
     blocks = [mark.block for mark in plan.breakpoints]
@@ -132,11 +130,11 @@ def remember(
         if block <= floor and block in live:
             ttl, readable = live[block].ttl, live[block].readable
         elif block > floor and prompt[block].tokens >= minimum:
-            # Written twice before it could be read, it can be read when the first of the two says so.
+            # If written twice before it could be read, the earlier time applies.
             ttl, readable = plan.ttl, min(now + first_token, old.readable if old else now + first_token)
         else:
             continue
-        kept.pop(key, None)  # so that what was used last stands last
+        kept.pop(key, None)  # so that the most recently used is last
         kept[key] = WrittenPrefix(key, block, now + LIFETIMES[ttl], ttl, readable)
     return CacheMemory(tuple(kept.values())[-_REMEMBERED:])
 
@@ -155,7 +153,7 @@ def _guess(prompt: Prompt, native_anthropic: bool) -> dict[int, WrittenPrefix]:
 
 
 def _head_block(prompt: Prompt, head_messages: int, native_anthropic: bool) -> int | None:
-    """The end of what a compaction keeps; a message whose tool results it may leave behind does not count."""
+    """The end of what a compaction keeps, without a message whose tool results it may remove."""
     count = min(head_messages, prompt.count)
     while count and prompt.calls_tools(count - 1):
         count -= 1
@@ -167,14 +165,14 @@ def _head_is_due(
 ) -> bool:
     if head in live:
         return head < max(live) and live[head].expires < now + LIFETIMES[ttl] / 2
-    # Behind the hit and before the end it lies in what this request writes anyway.
+    # After the hit and before the end, it is part of what this request writes anyway.
     return max(live, default=-1) < head < end and prompt[head].tokens >= minimum
 
 
 def _checkpoints(
     prompt: Prompt, chosen: Sequence[int], best: int | None, native_anthropic: bool
 ) -> Iterator[int]:
-    """Markers for slots that are left: spread through what is newly written, where they cost nothing."""
+    """Markers for the remaining slots: spread over the newly written part, where they are free."""
     end, floor = max(chosen, default=-1), -1 if best is None else best
     room = MAX_BREAKPOINTS - len(chosen)
     first = prompt[floor].position if floor >= 0 else 0

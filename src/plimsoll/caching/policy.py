@@ -1,12 +1,12 @@
-"""Whether and how a model's requests carry cache markers, and the line that reports it.
+"""Decides whether and how a model's requests have cache markers, and reports it in one line.
 
     Claude + Anthropic's API   ─► on, markers also on tool messages
     Claude + OpenRouter        ─► on, markers on content parts only, with their TTL
     Claude + unknown server    ─► on if `prompt_caching.strategy` names a strategy, off with `auto`
-    anything else              ─► off; its provider may still cache by itself
+    anything else              ─► off; its provider may still cache automatically
 
-`prompt_caching.strategy` pins a way of placing the markers; `auto` plans them. Of the servers that offer Claude on
-OpenAI's wire, some take markers (LiteLLM, Portkey) and some refuse requests that have them, and nothing tells which.
+`prompt_caching.strategy` fixes how markers are placed; `auto` plans them. Of the servers that offer Claude in
+OpenAI's format, some accept markers (LiteLLM, Portkey) and some reject requests with them; they cannot be told apart.
 """
 
 import re
@@ -23,8 +23,8 @@ from plimsoll.messages import Message
 
 Route = Literal["anthropic", "openrouter", "openai", "other"]
 Strategy = Literal["none", "system_and_3", "planned"]
-# openrouter.ai/docs/guides/best-practices/prompt-caching. Earlier versions of that page knew 5m only,
-# and collections of rules made from those still say that OpenRouter drops the TTL.
+# openrouter.ai/docs/guides/best-practices/prompt-caching. Earlier versions of that page only had 5m, and rules
+# derived from them still say that OpenRouter drops the TTL.
 OPENROUTER_HOUR = (
     "OpenRouter passes the 1h TTL on to every provider of Claude; a cache write costs 2x the input price."
 )
@@ -52,7 +52,7 @@ class CachingPolicy:
     strategy: Strategy
     ttl: str = "5m"
     reason: str = ""  # why it is off
-    unwanted: bool = False  # off because the person said so, and not for want of markers
+    unwanted: bool = False  # off because of the user's setting, not because markers are unsupported
     notices: tuple[str, ...] = ()
 
     @property
@@ -63,7 +63,7 @@ class CachingPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A request's messages with their markers, and what to hand to the next request."""
+    """A request's messages with their markers, and the memory for the next request."""
 
     messages: list[Message]
     memory: CacheMemory
@@ -77,7 +77,7 @@ def caching_policy(
     cache_ttl: str = "5m",
     strategy: str = "auto",
 ) -> CachingPolicy:
-    """What holds for this model at this provider under these settings."""
+    """The policy for this model at this provider under these settings."""
     if cache_ttl not in LIFETIMES:
         raise SettingError(
             f"prompt_caching.cache_ttl is {cache_ttl!r}; it must be one of {', '.join(LIFETIMES)}."
@@ -103,18 +103,18 @@ def caching_policy(
 
 
 def start_line(policy: CachingPolicy) -> str:
-    """What the terminal shows when a conversation starts."""
+    """The line that the terminal shows when a conversation starts."""
     if not policy.enabled:
         return f"💾 Prompt caching: off ({policy.reason})"
     return f"💾 Prompt caching: ENABLED ({_VIA[policy.route]}, {policy.ttl} TTL)"
 
 
 def request_extras(policy: CachingPolicy, conversation_id: str) -> dict[str, Any]:
-    """Fields of the request that keep a conversation with the server that holds its cache."""
+    """Request fields that route a conversation to the server with its cache."""
     if policy.unwanted:
         return {}
     field = {"openrouter": "session_id", "openai": "prompt_cache_key"}.get(policy.route)
-    # The id itself stays at home; the key only has to be the same each time.
+    # The id itself is not sent; the key only has to be stable.
     return {field: "plimsoll-" + sha256(conversation_id.encode()).hexdigest()[:32]} if field else {}
 
 
@@ -150,7 +150,7 @@ def mark(
 
 
 def _route(provider: str, base_url: str | None) -> Route:
-    """Where requests really go: a host that is known outranks the provider's name."""
+    """Where requests really go: a known host takes precedence over the provider's name."""
     found = _HOST.match(base_url or "")
     host = found[1].lower() if found else ""
     for domain, route in _HOSTS.items():
@@ -161,5 +161,5 @@ def _route(provider: str, base_url: str | None) -> Route:
         return "anthropic"
     if named == "openrouter":
         return "openrouter"
-    # Many servers speak OpenAI's protocol and refuse fields that only OpenAI knows.
+    # Many servers speak OpenAI's protocol but reject fields that only OpenAI accepts.
     return "openai" if named == "openai" and not host else "other"

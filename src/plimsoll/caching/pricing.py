@@ -2,8 +2,8 @@
 
     usage ── bill_of ──► prompt = read + write_5m + write_1h + plain ── priced ──► money = each x the card's price
 
-A provider that promises nothing about its cache gets a range: `money` if every
-prefix that could be reused was, `money_most` if none was. Elsewhere they are equal.
+A provider without cache guarantees gets a range: `money` if every reusable prefix was reused, `money_most` if none
+was. Otherwise they are equal.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from plimsoll.models import ModelCard, Prices
 
 
 class ReportedUsage(Protocol):
-    """What a provider reports of a request; cached tokens are parts of the prompt."""
+    """A provider's reported usage of a request; cached tokens are part of the prompt."""
 
     @property
     def prompt_tokens(self) -> int: ...
@@ -30,7 +30,7 @@ class ReportedUsage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """Tokens and USD of one request, or of several added up."""
+    """Tokens and USD of one request, or of several."""
 
     read: int = 0
     write_5m: int = 0
@@ -65,7 +65,7 @@ class Bill:
 
 
 def usd(tokens: float, price: float) -> float:
-    """What tokens cost at a price for a million of them."""
+    """The cost of tokens at a price per million."""
     return tokens * price / 1_000_000
 
 
@@ -78,7 +78,7 @@ def bill_of(usage: ReportedUsage) -> Bill:
 
 
 def money_of(bill: Bill, card: ModelCard) -> float | None:
-    """What a reply cost in USD; None where the card has no prices."""
+    """The cost of a reply in USD; None if the card has no prices."""
     prices = card.prices_for(bill.prompt_tokens)
     if not prices.input and not prices.output:
         return 0.0 if card.known else None
@@ -86,20 +86,20 @@ def money_of(bill: Bill, card: ModelCard) -> float | None:
 
 
 def input_money(bill: Bill, prices: Prices) -> float:
-    """What the prompt of a request cost in USD."""
+    """The cost of a request's prompt in USD."""
     cached = bill.read * prices.cache_read + bill.write_5m * prices.write_5m + bill.write_1h * prices.write_1h
     return (cached + bill.plain * prices.input) / 1_000_000
 
 
 def most_money(card: ModelCard, prompt_tokens: int, output_tokens: int) -> float:
-    """USD of a request at the highest price that its prompt can have."""
+    """The maximum USD of a request, at the highest price for its prompt."""
     prices = card.prices_for(prompt_tokens)
     dearest = max(prices.input, prices.write_5m, prices.write_1h)
     return usd(prompt_tokens, dearest) + usd(output_tokens, prices.output)
 
 
 def priced(bill: Bill, card: ModelCard, guaranteed: bool = True) -> Bill:
-    """The bill with its money filled in."""
+    """The bill with its costs filled in."""
     prices = card.prices_for(bill.prompt_tokens)
     sent, received = input_money(bill, prices), usd(bill.output, prices.output)
     most = sent if guaranteed else max(sent, usd(bill.prompt_tokens, prices.input))

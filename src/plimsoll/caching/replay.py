@@ -4,9 +4,8 @@
                 ^                ^                ^
                 one request before each assistant message: everything up to it; that message is the output
 
-Compactions replace the history from their point on, and their summary calls are
-requests of their own. Each message is rendered once per view, so the work grows
-with the conversation and not with its square.
+Compactions replace the history from their position on, and their summary calls are separate requests. Each message is
+rendered once per view, so the work is linear in the length of the conversation.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,12 +26,12 @@ from plimsoll.models import ModelCard
 
 @dataclass(frozen=True, slots=True)
 class SummaryCall:
-    """The request that wrote a summary: warm on the conversation's own model, or cold on any."""
+    """The request that wrote a summary: warm on the conversation's own model, or cold on any model."""
 
     instruction: Message
     output_tokens: int
     card: ModelCard | None = None  # None: warm, the instruction appended to the exact prefix
-    input_tokens: int | None = None  # cold: what was sent; None: the whole history and the instruction
+    input_tokens: int | None = None  # cold: tokens sent; None: the whole history and the instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Compaction:
 class ReplayStep:
     """One request of a replay."""
 
-    at: int  # the message that answered it, or before which the compaction happened
+    at: int  # the message that answered it, or that followed the compaction
     t: float
     kind: str  # turn | summary
     bill: Bill
@@ -69,7 +68,7 @@ class Replay:
 
     @property
     def summaries(self) -> Bill:
-        """The sum of the summary calls alone."""
+        """The sum of the summary calls."""
         return total(step.bill for step in self.steps if step.kind == "summary")
 
     @property
@@ -82,7 +81,7 @@ Compactor = Callable[[int, Sequence[Message]], Compaction | None]
 
 
 class _ReplayRun:
-    """The state that one replay threads through its requests."""
+    """The state of one replay."""
 
     def __init__(self, card: ModelCard, strategy: str, ttl: str, native: bool, first_token: float) -> None:
         self.card, self.strategy, self.ttl, self.native = card, strategy, ttl, native
@@ -94,7 +93,7 @@ class _ReplayRun:
         return self._send(t, prompt, self._plan(t, prompt, volatile), output_tokens)
 
     def summary(self, t: float, prompt: Prompt, call: SummaryCall) -> Bill:
-        """`prompt` is the history with the instruction behind it."""
+        """Bill a summary; `prompt` is the history followed by the instruction."""
         if call.card is not None or call.input_tokens is not None:
             sent = prompt.tokens if call.input_tokens is None else call.input_tokens
             return cold_summary_cost(call.card or self.card, sent, call.output_tokens)
@@ -137,7 +136,7 @@ class _ReplayRun:
 
 
 class _Walk:
-    """The conversation on its way through a replay: the view as it stands, the time, and what was billed."""
+    """The conversation during a replay: the current view, the time, and the bills."""
 
     def __init__(
         self, messages: Sequence[Message], chain: BlockChain, run: _ReplayRun, gaps: Sequence[float]
@@ -148,18 +147,18 @@ class _Walk:
         self.steps: list[ReplayStep] = []
 
     def sent_before(self, index: int) -> Sequence[Message]:
-        """What stands before a recorded message in the view."""
+        """The messages before a recorded message in the view."""
         return self._view[: index - self._offset]
 
     def turn(self, index: int, volatile: int) -> None:
-        """The request that a recorded message answered."""
+        """Bill the request that a recorded message answered."""
         place = index - self._offset
         asked, output = self._whole.upto(place), self._whole.tokens_of(place)
         self._billed(index, "turn", self._run.turn(self._t, asked, output, volatile))
 
     def compact(self, event: Compaction) -> None:
-        """Bill the summary call and put the new view in place."""
-        self._chain = self._chain.fork()  # the caller's keeps the conversation as it was recorded
+        """Bill the summary call and switch to the new view."""
+        self._chain = self._chain.fork()  # the caller's chain keeps the recorded conversation
         if event.summary is not None:
             asked = self._chain.prompt([*self.sent_before(event.at), event.summary.instruction])
             self._billed(event.at, "summary", self._run.summary(self._t, asked, event.summary))
@@ -188,11 +187,11 @@ def replay(
     first_token: float = FIRST_TOKEN,
     chain: BlockChain | None = None,
 ) -> Replay:
-    """Bill a conversation; `none` is the price without any cache, whatever the provider does by itself.
+    """Bill a conversation; `none` is the price without any cache, even if the provider caches automatically.
 
-    `gap_seconds` lies before each request after the first (a sequence is used up
-    and then repeated). `volatile` trailing messages of every request are said to
-    change. A `chain` that has seen these messages saves rendering them again.
+    `gap_seconds` is the time before each request after the first (a sequence is repeated when it is used up). The
+    last `volatile` messages of every request are assumed to change. A `chain` that has rendered these messages saves
+    rendering them again.
     """
     if strategy not in STRATEGIES:
         raise SettingError(f"strategy is {strategy!r}; it must be one of {', '.join(STRATEGIES)}.")
@@ -207,7 +206,7 @@ def replay(
             walk.compact(event)
         walk.turn(index, volatile)
         answered = index
-    if not callable(compactions):  # one that nobody asked behind was paid for all the same
+    if not callable(compactions):  # a compaction after the last request was paid for too
         for event in _compactions_between(compactions, answered, len(messages), walk):
             walk.compact(event)
     return Replay(card.name, strategy, tuple(walk.steps))
@@ -216,7 +215,7 @@ def replay(
 def _compactions_between(
     compactions: Sequence[Compaction] | Compactor, since: int, index: int, walk: _Walk
 ) -> list[Compaction]:
-    """The compactions that happened after message `since` and before message `index`, in their order."""
+    """The compactions after message `since` and before message `index`, in order."""
     if callable(compactions):
         event = compactions(index, walk.sent_before(index))
         return [event] if event is not None else []
@@ -224,12 +223,12 @@ def _compactions_between(
 
 
 def warm_summary_cost(card: ModelCard, cached_tokens: int, fresh_tokens: int, output_tokens: int = 0) -> Bill:
-    """A summary asked for at the end of the exact prefix: the cached part is read, the rest is plain input."""
+    """The cost of a summary at the end of the exact prefix: the cached part is read, the rest is plain input."""
     return priced(
         Bill(read=cached_tokens, plain=fresh_tokens, output=output_tokens, hits=int(cached_tokens > 0)), card
     )
 
 
 def cold_summary_cost(card: ModelCard, input_tokens: int, output_tokens: int = 0) -> Bill:
-    """A summary asked for in a request of its own: everything at full price."""
+    """The cost of a summary in a separate request: everything at full price."""
     return uncached(input_tokens, card, output_tokens)

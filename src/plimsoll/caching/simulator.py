@@ -54,7 +54,7 @@ class CacheSimulator:
         first_token: float = FIRST_TOKEN,
         automatic: str | None = None,
     ) -> Bill:
-        """Send one request at time `t`; `automatic` is the lifetime that Anthropic's top-level marker asks for."""
+        """Send one request at time `t`; `automatic` is the lifetime of Anthropic's top-level marker."""
         place = (card.cache.style, card.name, workspace)
         cache = self._caches.setdefault(place, _cache_for(card))
         if isinstance(cache, AnthropicCache):
@@ -67,7 +67,7 @@ class CacheSimulator:
 
 
 def uncached(prompt_tokens: int, card: ModelCard, output_tokens: int = 0) -> Bill:
-    """What a request costs where nothing is cached."""
+    """The cost of a request without a cache."""
     return priced(Bill(plain=prompt_tokens, output=output_tokens), card)
 
 
@@ -77,7 +77,7 @@ def _cache_for(card: ModelCard) -> _Cache:
         return AnthropicCache(rules.minimum)
     if rules.style == "openai_breakpoints":
         return BreakpointCache(rules.minimum, rules.lifetimes[0] if rules.lifetimes else _OPENAI_LIFETIME)
-    # Where a provider names a span of idle time, the shorter end is the one to count on.
+    # If a provider states a range of idle time, use the shorter end.
     idle = rules.lifetimes[0] if rules.lifetimes else _IDLE
     if rules.style == "openai_automatic":
         return AutomaticCache(rules.minimum, idle)

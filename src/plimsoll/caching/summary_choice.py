@@ -3,7 +3,7 @@
     warm   [ conversation, read from the cache ][ instruction ]   on the conversation's own model
     cold   [ instruction ][ excerpts of the middle ]              on any model, at full price
 
-Only prices decide. Where the cards know none, what is in the cache is read there.
+Only prices decide. Without prices, a cached conversation is read from the cache.
 """
 
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from typing import Literal
 from plimsoll.caching.replay import cold_summary_cost, warm_summary_cost
 from plimsoll.models import ModelCard
 
-# An entry this close to its end may be gone when the request arrives.
+# An entry this close to expiry may be gone when the request arrives.
 _ON_ITS_WAY = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryChoice:
-    """The way to take, what each would cost, and the reason."""
+    """The chosen way, the cost of each, and the reason."""
 
     way: Literal["warm", "cold"]
     warm: float  # USD
@@ -37,10 +37,10 @@ def choose_summary(
     age: float,
     lifetime: float,
 ) -> SummaryChoice:
-    """The cheaper way.
+    """Choose the cheaper way.
 
-    `cached_tokens` were put into the main model's cache `age` seconds ago and live for `lifetime`; a warm
-    request adds `fresh_tokens`. A cold one sends `cold_tokens` to the auxiliary model.
+    `cached_tokens` were written to the main model's cache `age` seconds ago and live for `lifetime`; a warm request
+    adds `fresh_tokens`. A cold one sends `cold_tokens` to the auxiliary model.
     """
     alive = cached_tokens > 0 and age + _ON_ITS_WAY < lifetime
     cached = cached_tokens if alive else 0

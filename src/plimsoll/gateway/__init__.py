@@ -1,1 +1,1 @@
-"""HTTP in: the endpoints that other programs talk to."""
+"""The HTTP server: the endpoints for other programs."""

@@ -65,7 +65,7 @@ def hermes_modules(fallback: Services) -> dict[str, ModuleType]:
         messages: Sequence[Message] = (),
         max_tokens: int | None = None,
         timeout: float | None = None,
-        **_wishes: Any,
+        **_ignored: Any,
     ) -> SimpleNamespace:
         """One answer. The model, its temperature and its provider come from the user's settings."""
         services = _SERVING.get() or fallback

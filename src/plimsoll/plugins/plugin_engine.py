@@ -30,7 +30,7 @@ _POSITIVE = ("threshold_tokens", "context_length")  # 0 until the engine knows i
 
 
 class PluginEngine(ContextEngine):
-    """A plugin's engine object behind the engine contract."""
+    """Adapts a plugin's engine object to the engine contract."""
 
     def __init__(
         self,

@@ -141,7 +141,7 @@ class Conversation:
         key: str = "",
         on_stored: Callable[[int], None] = lambda _number: None,
     ) -> Exchange:
-        """One turn, and where it stands in the log. `on_stored` gets the message's number once it is stored.
+        """Run one turn and return its position in the log. `on_stored` gets the message's number once it is stored.
 
         A message with a key runs once, even if it is sent again to another process: then the stored answer is
         returned, or a turn that a process left unfinished is continued.

@@ -76,7 +76,7 @@ def bench(
 ) -> None:
     """Measure what a compaction keeps of your own sessions.
 
-    FILE holds conversations as for `plimsoll compress` or a dataset as for `plimsoll bulk`; a FOLDER is searched with
+    FILE has conversations as for `plimsoll compress` or a dataset as for `plimsoll bulk`; a FOLDER is searched with
     everything below it. A conversation is cut after up to four of your turns. The part before the cut is compacted
     without a model and searched for facts that the agent typed from memory in the next 40 messages.
 

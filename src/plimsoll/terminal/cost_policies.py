@@ -39,7 +39,7 @@ class _ReplayClock:
 
 
 @dataclass(slots=True)
-class _Deciding:
+class _PolicyDecider:
     """Decides before each request, as the agent does, and counts."""
 
     compactor: Compactor
@@ -101,7 +101,7 @@ def under_policies(
         clock = _ReplayClock()
         compactor = Compactor(engine, CompactionRules(policy=policy, background=False), clock)
         compactor.pricing = pricing_of(card, caching) if policy == "cost" else None
-        deciding = _Deciding(compactor, engine, clock, gap)
+        deciding = _PolicyDecider(compactor, engine, clock, gap)
         played = replay(
             transcript.messages,
             card,

@@ -57,7 +57,7 @@ def handoff(
     no_model: bool,
     output: str | None,
 ) -> None:
-    """Write where the work stands, as a Markdown document.
+    """Write the state of the work as a Markdown document.
 
     FILE is a session or conversation in any form that `plimsoll compress` reads; - reads standard input. SESSION is
     the id of a session of an agent, or of a stored one.

@@ -78,7 +78,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "handoff": (
         "plimsoll.terminal.handoff:handoff",
-        "Write where the work stands, for a person or another agent.",
+        "Write the state of the work, for a person or another agent.",
     ),
     "recall": ("plimsoll.terminal.recall:recall", "Restore a cleared tool result."),
     "cost": ("plimsoll.terminal.cost:cost", "Show what a conversation costs under each caching strategy."),

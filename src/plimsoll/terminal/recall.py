@@ -21,8 +21,8 @@ from plimsoll.transcripts import EXAMPLE, Transcript, iter_transcripts, read_exa
 
 NEAREST = 3
 STANDARD = "-"
-MOST_BESIDE = 50  # files in the same folder to search for the original
-LARGEST_BESIDE = 50_000_000  # maximum bytes of one of them
+MOST_SEARCHED = 50  # files in the same folder to search for the original
+LARGEST_SEARCHED = 50_000_000  # maximum bytes of one of them
 
 
 @click.command()
@@ -67,7 +67,7 @@ def _recall(path: str, handle: str, results: Iterable[Message]) -> None:
         found.setdefault(known, message)
     fitting = [known for known in found if known.startswith(wanted) and len(wanted) > len("h:")]
     if len(fitting) != 1:
-        original = None if fitting else _original_beside(path, wanted)
+        original = None if fitting else _original_in_folder(path, wanted)
         if original is not None:
             raise UserError(
                 f"{path} no longer contains {wanted}; the original does: "
@@ -77,7 +77,7 @@ def _recall(path: str, handle: str, results: Iterable[Message]) -> None:
     _print(found[fitting[0]])
 
 
-def _original_beside(path: str, wanted: str) -> Path | None:
+def _original_in_folder(path: str, wanted: str) -> Path | None:
     """The conversation in the same folder that has this content, usually the original."""
     if path in (STANDARD, EXAMPLE) or len(wanted) <= len("h:"):
         return None
@@ -85,8 +85,8 @@ def _original_beside(path: str, wanted: str) -> Path | None:
     candidates = [
         one for one in sorted(folder.glob("*.json*")) if one.is_file() and one.name != Path(path).name
     ]
-    for candidate in candidates[:MOST_BESIDE]:
-        if candidate.stat().st_size > LARGEST_BESIDE:
+    for candidate in candidates[:MOST_SEARCHED]:
+        if candidate.stat().st_size > LARGEST_SEARCHED:
             continue
         try:
             if any(

@@ -83,7 +83,7 @@ class _Watch:
             return exited.result() if exited.done() and not self._enough.is_set() else None
         finally:
             if not exited.done():
-                await undisturbed(end_group(self._process))
+                await shielded(end_group(self._process))
             enough.cancel()
             self._loop.remove_reader(self._reading)
             self._drain()
@@ -118,7 +118,7 @@ async def end_group(process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-async def undisturbed(work: Coroutine[Any, Any, None]) -> None:
+async def shielded(work: Coroutine[Any, Any, None]) -> None:
     """Wait for work that must finish, even if this task is cancelled (again) meanwhile."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None

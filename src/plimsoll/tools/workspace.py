@@ -43,7 +43,7 @@ class Workspace:
             return str(path.relative_to(self.directory))
         return str(path)
 
-    def standing(self) -> Path:
+    def existing_directory(self) -> Path:
         """The current directory, or the root if it no longer exists."""
         if not self.directory.is_dir():
             self.directory = self.root

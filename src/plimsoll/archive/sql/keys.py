@@ -124,7 +124,7 @@ class SqlKeys(KeyStore):
         self,
         holder: str,
         settlement: UsageSettlement,
-        wish: ReservationRequest,
+        request: ReservationRequest,
         limits: KeyLimits,
         part: int,
         lease: float,
@@ -147,26 +147,26 @@ class SqlKeys(KeyStore):
                 (id, holder),
             )
             taken = KeyUsage(0, int(tokens), float(money)).plus(held).plus(used)
-            granted = _granted(taken, wish, limits, part)
+            granted = _granted(taken, request, limits, part)
             await _hold(db, id, holder, held.plus(granted or KeyUsage()), now + lease)
             return Reservation(granted, used, now)
 
         return await self._database.write(work)
 
 
-def _granted(taken: KeyUsage, wish: ReservationRequest, limits: KeyLimits, part: int) -> KeyUsage | None:
+def _granted(taken: KeyUsage, request: ReservationRequest, limits: KeyLimits, part: int) -> KeyUsage | None:
     """What fits below the limits; only the next request may exceed one."""
-    tokens, money = wish.wanted.tokens, wish.wanted.money
+    tokens, money = request.wanted.tokens, request.wanted.money
     if limits.tokens_per_day is not None:
         left = limits.tokens_per_day - taken.tokens
         if left <= 0:
             return None
-        tokens = max(wish.need.tokens, min(left, max(tokens, left // part)))
+        tokens = max(request.need.tokens, min(left, max(tokens, left // part)))
     if limits.money_per_day is not None:
         room = limits.money_per_day - taken.money
         if room <= 0:
             return None
-        money = max(wish.need.money, min(room, max(money, room / part)))
+        money = max(request.need.money, min(room, max(money, room / part)))
     return KeyUsage(0, tokens, money)
 
 

@@ -161,7 +161,9 @@ async def pin(db: SqlConnection, row: SessionRow, sequence: int) -> bool:
     """
     log.require_message(row, sequence)
     holds = (await load(db, row, None)).whole(row.session.messages)
-    if not await _stands_whole(db, row, holds, sequence) and not await log.shown(db, row, sequence, sequence):
+    if not await _contains_verbatim(db, row, holds, sequence) and not await log.shown(
+        db, row, sequence, sequence
+    ):
         raise Conflict(
             f"Message {sequence} of session {row.session.id} is summarised or shortened, and a pin does not bring it "
             f"back. Undo the compaction first (`plimsoll sessions undo {row.session.id}`), then pin the message."
@@ -176,8 +178,8 @@ async def _require_pins(db: SqlConnection, row: SessionRow, before: View, draft:
     for sequence in await log.pins(db, row.key):
         # A message that the model never saw whole cannot stay whole.
         if (
-            await _stands_whole(db, row, had, sequence)
-            and not await _stands_whole(db, row, has, sequence)
+            await _contains_verbatim(db, row, had, sequence)
+            and not await _contains_verbatim(db, row, has, sequence)
             and not await log.shown(db, row, sequence, sequence)
         ):
             raise Conflict(
@@ -186,7 +188,7 @@ async def _require_pins(db: SqlConnection, row: SessionRow, before: View, draft:
             )
 
 
-async def _stands_whole(
+async def _contains_verbatim(
     db: SqlConnection, row: SessionRow, references: Sequence[Reference], sequence: int
 ) -> bool:
     """Whether the references contain a message verbatim; text may be appended to it."""

@@ -1,1 +1,1 @@
-"""The drop-in endpoints: a client talks to its provider as always, and the gateway keeps its view small."""
+"""The drop-in endpoints: clients use their provider's API unchanged, and the gateway keeps the view small."""

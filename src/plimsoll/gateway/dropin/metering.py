@@ -28,7 +28,7 @@ from plimsoll.models import ModelCard, estimate_tokens
 
 # Estimates miss the tokens of a text by 6.5 % on average (models/counting.py), and those of other scripts by more.
 MARGIN = 1.25
-BYTES_PER_TOKEN = 2  # the densest text that people send: digits, hashes, minified code
+BYTES_PER_TOKEN = 2  # the densest common text: digits, hashes, minified code
 UNSEEN_PER_SECOND = 100  # tokens per second of fast models
 MOST_CHOICES = 128  # OpenAI's limit for `n`
 _FOLD_BYTES = 65_536

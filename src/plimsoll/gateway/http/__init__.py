@@ -1,1 +1,1 @@
-"""The edge to the client: bodies in, answers and errors out, whoever leaves early."""
+"""HTTP helpers: request bodies within limits, responses, errors, and disconnected clients."""

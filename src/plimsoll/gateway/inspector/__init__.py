@@ -1,1 +1,1 @@
-"""The inspector page over HTTP: in the gateway, and on this machine alone for `plimsoll inspect`."""
+"""The inspector page over HTTP: in the gateway, and on this machine only for `plimsoll inspect`."""

@@ -89,7 +89,7 @@ class LiveSessions:
             await watched.end()
 
     async def states(self, archive: Archive, id: str) -> AsyncGenerator[State | None, None]:
-        """Each new state, the present one first; None after a while without one. Ends with the session."""
+        """Yield each new state, the current one first; None after a while without one. Ends with the session."""
         if self._is_closed:
             return
         key = (archive.owner, id)

@@ -1,1 +1,1 @@
-"""What an operator sees: health, metrics, log, traces. Never what was said."""
+"""Health, metrics, log and traces for operators. Never contains message contents by default."""

@@ -1,1 +1,1 @@
-"""Where requests go: which provider, with whose key, over which connection."""
+"""The upstream of a request: its provider, its key and its connections."""

@@ -36,7 +36,7 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """The address as a person writes it."""
+        """The address as text, such as https://host:443."""
         return f"{'https' if self.is_secure else 'http'}://{self.host}:{self.port}"
 
 

@@ -104,7 +104,7 @@ class Targets:
     async def known(self) -> None:
         """Raise if the configured upstream cannot be resolved; others are resolved when a client uses them."""
         usual = dialects()[0]
-        if self._name(usual, False) != "whoever":
+        if self._name(usual, False) != "unconfigured":
             await self.for_client(usual, False)
 
     async def descriptions(self) -> list[str]:
@@ -117,7 +117,7 @@ class Targets:
         return [f"upstream of {title} clients: {line}" for title, line in lines.items()]
 
     async def _described(self, name: str) -> str:
-        if name not in ("configured", "whoever"):
+        if name not in ("configured", "unconfigured"):
             found = _without_key(providers()[name], self._settings, self._environ)
             return f"{found.base_url} ({found.provider}, with the key from the environment)"
         try:
@@ -138,10 +138,10 @@ class Targets:
         if settings.base_url is not None or settings.provider != "auto" or settings.name is not None:
             return "configured"
         own = providers().get(dialect.provider)
-        return own.name if own and (brings_key or find_key(own, self._environ)) else "whoever"
+        return own.name if own and (brings_key or find_key(own, self._environ)) else "unconfigured"
 
     async def _endpoint(self, name: str) -> Endpoint:
-        if name not in ("configured", "whoever"):
+        if name not in ("configured", "unconfigured"):
             return _without_key(providers()[name], self._settings, self._environ)
         try:
             found = (await resolve(self._settings, self._environ, home=self._home)).endpoint

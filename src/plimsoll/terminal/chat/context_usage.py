@@ -94,7 +94,7 @@ def context_bar(found: ContextUsage, width: int) -> Group:
 def _mark(found: ContextUsage, whole: int, cells: int, width: int) -> Text:
     """Where compaction starts, below the bar."""
     if found.threshold is None:
-        return Text("compaction by hand only (compression.enabled is false)", "dim")
+        return Text("manual compaction only (compression.enabled is false)", "dim")
     column = min(cells - 1, round(found.threshold / whole * cells))
     left = found.threshold - found.used
     when = f"{left:,} tokens left" if left > 0 else "due"

@@ -34,5 +34,5 @@ def next_mode(talk: ChatSession) -> str:
 
 def _use(talk: ChatSession, mode: EditMode) -> None:
     if mode == "ask" and talk.approve is None:
-        raise UserError("Nobody can be asked here; use /edits accept or /edits plan.")
+        raise UserError("There is no user to ask here; use /edits accept or /edits plan.")
     talk.edits.mode = mode

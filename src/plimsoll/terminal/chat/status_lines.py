@@ -59,7 +59,7 @@ def context_line(opened: OpenConversation) -> str:
     compactor = opened.conversation.agent.compactor
     window = f"📏 Context: {compactor.engine.context_length:,} tokens"
     if not compactor.rules.enabled:
-        return f"{window}, compaction by hand only (compression.enabled is false)"
+        return f"{window}, manual compaction only (compression.enabled is false)"
     return f"{window}, compaction at {compactor.engine.threshold_tokens:,}"
 
 

@@ -58,13 +58,13 @@ def seen(item: ViewItem, node: Node | None, pinned: Collection[int]) -> Group:
     """A message as the model sees it, with the messages that it covers."""
     role = str(item.message.get("role", ""))
     if node is not None:
-        return _block(f"{role} · {node.kind} {node.id} · {stands_for(node)}", item.message)
+        return _block(f"{role} · {node.kind} {node.id} · {covered_by(node)}", item.message)
     mark = f" · shortened, original: {item.handle}" if item.shortened else ""
     mark += " · pinned" if item.sequence in pinned else ""
     return _block(f"{item.sequence} · {role} · {item.tokens:,} tokens{mark}", item.message)
 
 
-def stands_for(node: Node) -> str:
+def covered_by(node: Node) -> str:
     """The sources of a node as a phrase."""
     if not node.sources:
         return "covers no messages in the log"

@@ -42,7 +42,7 @@ class SearchFiles(Tool):
             _check(arguments)
         except UserError as error:
             return failed(str(error))
-        path = place.resolve(arguments["path"]) if arguments.get("path") else place.standing()
+        path = place.resolve(arguments["path"]) if arguments.get("path") else place.existing_directory()
         if not path.exists():
             return failed(missing(path, place))
         limit, offset = arguments.get("limit") or _MOST, arguments.get("offset") or 0

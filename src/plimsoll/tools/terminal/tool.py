@@ -75,7 +75,9 @@ class Terminal(Tool):
 
     def _verdict(self, arguments: Arguments, context: ToolContext) -> ApprovalDecision:
         place = context.workplace
-        directory = place.resolve(arguments["workdir"]) if arguments.get("workdir") else place.standing()
+        directory = (
+            place.resolve(arguments["workdir"]) if arguments.get("workdir") else place.existing_directory()
+        )
         granted = self._grants.of(place)
         return approval_for(arguments["command"], directory, place, self._settings.allow, granted)
 
@@ -84,7 +86,7 @@ class Terminal(Tool):
         if "\0" in arguments["command"]:
             return failed("the command contains a NUL character, which no shell accepts")
         once = arguments.get("workdir")
-        directory = place.resolve(once) if once else place.standing()
+        directory = place.resolve(once) if once else place.existing_directory()
         if not directory.is_dir():
             return failed(f"workdir {missing(directory, place)}")
         seconds = min(float(arguments.get("timeout") or self._seconds), self._longest)
