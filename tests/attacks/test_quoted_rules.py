@@ -118,7 +118,7 @@ def test_rules_for_a_file_or_a_page_that_the_user_wants_count():
 )
 def test_a_rules_file_of_the_harness_counts_and_says_where_it_is_from(wrapper, name):
     talk = conversation(user(wrapper.format(f"- {RULE}")))
-    assert f"- {RULE}" in read_facts(talk).constraints
+    assert RULE in read_facts(talk).constraints
     view = ContextCompressor(context_length=16_000).compress(talk)
     assert f"{RULE} (from {name})" in constraints_of(view)
 

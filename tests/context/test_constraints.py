@@ -148,3 +148,33 @@ def test_a_constraint_is_said_once_in_a_summary():
     facts = read_facts([user("Build it."), user(CONSTRAINTS["en"]), said("Understood.")])
     text = render_sections(write_sections(facts, {}, SummaryRoom(2_000)))
     assert text.count(f"- {CONSTRAINTS['en']}\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "rules"),
+    [
+        (
+            "Please keep to this:\n- Tabs in the importer\n- Go 1.22\n\nThen port it.",
+            ["Tabs in the importer", "Go 1.22"],
+        ),
+        (
+            "Never do any of this:\n1. Push to main\n2. Commit without asking",
+            ["Never do any of this – Push to main", "Never do any of this – Commit without asking"],
+        ),
+        (
+            "These tests must pass:\n* test_a\n* test_b",
+            ["These tests must pass – test_a", "These tests must pass – test_b"],
+        ),
+        (
+            "Keep to this:\n- For tests:\n  - pytest only\n- No new dependencies",
+            ["For tests – pytest only", "No new dependencies"],
+        ),
+        ("Bitte beachte folgende Regeln:\n- Tabs im Importer", ["Tabs im Importer"]),
+        ("We don't have these yet:\n- dark mode\n- offline use", []),
+        ("Never push to main: it breaks the build.", ["Never push to main: it breaks the build."]),
+        ("The package must stay as it is: `__init__.py` stays empty.", None),
+    ],
+)
+def test_the_items_of_a_list_are_the_rules_and_not_the_line_that_introduces_it(message, rules):
+    facts = read_facts([user("Port the importer."), user(message)])
+    assert list(facts.constraints) == (rules if rules is not None else [message])

@@ -134,3 +134,91 @@ def test_one_struck_line_does_not_cost_a_sound_summary():
     assert report.summary_source == "model"
     assert "backups" not in report.summary
     assert "Port the importer to the new tables." in parse_sections(report.summary)["Goal"]
+
+
+LONG_REQUEST = (
+    "Write down first how the importer works.\nThe project lives in two folders.\n"
+    "The first one holds the readers, of which there are nine by now, and the second one what they have in common.\n"
+    "Each unit of the plan has an owner.\nRun the tests of the parser after every change.\n"
+    "Deploy notes are in docs.\nDo not touch the old tables.\n"
+    "They have columns that nobody has used for years, but the nightly reports of two other teams select them.\n"
+    "Production reads them.\nAsk their owners where the plan does not say what a column means.\n"
+    "Keep each commit small.\n"
+    "The numbers of the tables stand at the top of each reader, together with the names of the people who wrote it."
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Never write unit tests for this project.",  # its words stand in four sentences about other things
+        "Always deploy to production right after each commit.",
+        "Never run the tests of the parser after a change.",  # in one sentence, which asks for it
+    ],
+)
+def test_a_rule_that_no_place_of_a_long_message_states_is_struck_out(line):
+    facts = read_facts([user(LONG_REQUEST)])
+    kept = without_invented_constraints({CONSTRAINTS: f"* {line}"}, facts, [], "", "")
+    assert kept[CONSTRAINTS] == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Run the parser tests after every change.",
+        "Do not touch the old tables: production reads them.",
+        "Keep commits small; run the parser tests after every change.",  # from two places
+    ],
+)
+def test_a_rule_in_other_words_stays(line):
+    facts = read_facts([user(LONG_REQUEST)])
+    kept = without_invented_constraints({CONSTRAINTS: f"* {line}"}, facts, [], "", "")
+    assert section_lines(kept[CONSTRAINTS]) == [f"* {line}"]
+
+
+def test_a_dot_in_a_file_name_does_not_turn_a_rule_round():
+    said = "[tree.ts](src/tree.ts) should not use activeSessions from [probe.ts](src/probe.ts)."
+    line = "should not use activeSessions from [probe.ts](src/probe.ts)"
+    kept = without_invented_constraints({CONSTRAINTS: f"* {line}"}, read_facts([user(said)]), [], "", "")
+    assert section_lines(kept[CONSTRAINTS]) == [f"* {line}"]
+
+
+def test_an_item_of_a_forbidding_list_cannot_be_written_as_an_order():
+    facts = read_facts([user("Port the importer."), user("Never do any of this:\n- push to main\n- squash")])
+    kept = without_invented_constraints({CONSTRAINTS: "* Push to main"}, facts, [], "", "")
+    assert section_lines(kept[CONSTRAINTS]) == ["* Never do any of this – push to main"]
+
+
+def test_wishes_that_a_model_drops_together_are_restored_together():
+    wishes = [
+        f"Put the helpers for table {word} into shared/{word}.py instead, next to their tests and fixtures."
+        for word in ("dates", "names", "money", "units", "codes", "users", "zones", "taxes")
+    ]
+    asked = [{"role": "assistant", "content": "How should I do it?"}, *map(user, wishes)]
+    asked += called("terminal", command="make")
+    summary = "## Goal\n- Port it.\n## Progress\n### In Progress\n- The importer reads the plan now.\n"
+    stated = parse_sections(compacted(summary, *asked).summary)[CONSTRAINTS]
+    assert [one for one in wishes if one not in stated] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (
+            [
+                "I am vegetarian and allergic to hazelnuts. I hope that is no problem.",
+                "Almonds are fine by the way.",
+            ],
+            "Mira is vegetarian and allergic to hazelnuts (almonds are fine).",
+        ),
+        (
+            ["I work nights. Please don't call before 10, write an e-mail from now on."],
+            "Contact by e-mail from now on; no calls before 10, she works nights.",
+        ),
+    ],
+)
+def test_a_rule_that_tells_in_one_line_what_short_messages_say_stays(said, line):
+    kept = without_invented_constraints(
+        {CONSTRAINTS: f"* {line}"}, read_facts([*map(user, said)]), [], "", ""
+    )
+    assert section_lines(kept[CONSTRAINTS]) == [f"* {line}"]

@@ -155,3 +155,33 @@ def test_what_a_person_says_of_themselves_in_a_chat_stands_once_with_its_speaker
     assert habit not in sections[CONSTRAINTS]
     assert rule in sections[CONSTRAINTS]
     assert rule not in sections["Critical Context"]
+
+
+@pytest.mark.parametrize("empty", ["let's go back", "let's try that instead", "I'd like to do two things:"])
+def test_a_wish_that_does_not_say_what_it_is_about_is_not_kept(empty: str) -> None:
+    assert ruled(empty) == []
+
+
+def test_a_wish_that_is_said_again_stands_once_in_its_newest_words() -> None:
+    first, again = (
+        "Put the helpers into shared/dates.py instead, please.",
+        "Put the helpers into shared/dates.py instead.",
+    )
+    assert ruled(first, again) == [again]
+
+
+def test_a_wish_that_opens_a_later_subject_stands_under_constraints_too() -> None:
+    wish = "keep each commit of the migration with working code in every module and test please"
+    called = {
+        "id": "1",
+        "type": "function",
+        "function": {"name": "write_file", "arguments": '{"path": "a.py", "content": "x"}'},
+    }
+    work = [
+        {"role": "assistant", "content": "", "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "1", "content": "ok"},
+    ]
+    facts = read_facts(
+        [user("Port the importer."), *work, said("Done."), user(wish), said("Yes."), user("Go on.")]
+    )
+    assert wish in write_sections(facts, {}, SummaryRoom(2_000))[CONSTRAINTS]

@@ -13,17 +13,22 @@ from collections.abc import Set as AbstractSet
 
 from plimsoll.context.ledger.constraint_words import constraint_in, demand_in
 from plimsoll.context.ledger.entries import CONSTRAINTS
+from plimsoll.context.ledger.listed_rules import listed_sentences
 from plimsoll.context.ledger.people_words import word_group
-from plimsoll.context.ledger.polarity import contradicts, denies, is_about, is_restricted
+from plimsoll.context.ledger.polarity import contradicts, denies, is_about, is_restricted, limits
 from plimsoll.context.ledger.quoted import own_words
 from plimsoll.context.ledger.state import ConversationFacts
-from plimsoll.context.ledger.statements import SENTENCE
 from plimsoll.context.ledger.template import Sections, parse_sections, section_lines
 from plimsoll.context.ledger.words import content_words, overlap
 
 _LEAST_NAMED = 0.5  # share of a limit's words that a line must name to call it void
 _LEAST_REASON = 2  # words of what a person said later
 _LEAST_STATED = 0.6  # share of a demand's words that people must have said
+_LEAST_RULED = 0.7  # the same of a rule, in one place
+_LONG = 600  # characters of a message whose words together prove nothing
+_FEW_WORDS = 4
+_PASSAGE = 3  # neighbouring sentences that may say together what a line says
+_PART = re.compile(r"(?<=[.!?])\s+|[;；]\s*|(?<=[。！？])")
 _REPEATED = 0.8  # share of the words from which on a line repeats a sentence
 _SHORTEST_PIECE = 4  # characters
 _ENDS = " .!;,:*_`。！"
@@ -48,23 +53,27 @@ def without_invented_constraints(
     everything = content_words("\n".join((*people, agents, *facts.decisions)))
     excused = removed_with_reason(written, facts)
     in_force = [one for one in constraints if one not in excused]
-    # Words from many messages together can spell anything, so one message must have said a rule.
-    said = list(map(content_words, people))
     over = facts.revoked.keys() | excused
-    spoken = _sentences_but(over, people)
+    said = [_sentences_but(over, text) for text in people]
     kept: Sections = {}
     for title, body in written.items():
-        is_rule = title == CONSTRAINTS
-        lines = _in_full(section_lines(body), spoken) if is_rule else section_lines(body)
+        if title == CONSTRAINTS:
+            true = _stated_rules(section_lines(body), said)
+        else:
+            true = [line for line in section_lines(body) if _is_known(line, everything)]
         kept[title] = "\n".join(
             line
-            for line in lines
-            if _is_known(line, said if is_rule else None, everything)
-            and not _contradicts(line, constraints, is_rule)
-            and not _calls_void(line, in_force)
-            and not (is_rule and _turns_round(line, spoken))
+            for line in true
+            if not _contradicts(line, constraints, title == CONSTRAINTS) and not _calls_void(line, in_force)
         )
     return kept
+
+
+def _stated_rules(lines: Iterable[str], said: Sequence[Sequence[str]]) -> list[str]:
+    """The lines under Constraints that people ruled, and as they ruled it."""
+    spoken = [sentence for sentences in said for sentence in sentences]
+    full = _in_full(lines, spoken)
+    return [line for line in full if _is_ruled(line, said) and not _turns_round(line, spoken)]
 
 
 def _ledger_constraints(previous: str) -> list[str]:
@@ -92,16 +101,53 @@ def removed_with_reason(written: Mapping[str, str], facts: ConversationFacts) ->
     return found
 
 
-def _is_known(line: str, said: Sequence[frozenset[str]] | None, everything: frozenset[str]) -> bool:
-    """Whether people said what a line demands: in one message where `said` lists them, otherwise anywhere."""
-    if said is None:
-        return _is_stated(line, everything) or not demand_in(_bare(line))
-    return any(_is_stated(line, words) for words in said)
+def _is_known(line: str, everything: frozenset[str]) -> bool:
+    """Whether a line demands nothing, or only what somebody said."""
+    return _is_stated(line, everything) or not demand_in(_bare(line))
 
 
 def _is_stated(line: str, said: frozenset[str]) -> bool:
-    words = content_words(_bare(line)) - {"user", "wants", "prefers", "asked"}
-    return not words or len(words & said) >= len(words) * _LEAST_STATED
+    words = _words_of(line)
+    return len(words & said) >= len(words) * _LEAST_STATED
+
+
+def _is_ruled(line: str, said: Sequence[Sequence[str]]) -> bool:
+    """Whether people ruled what a line says: all of it in one place, or each of its sentences somewhere."""
+    if any(_rules(line, sentences) for sentences in said):
+        return True
+    parts = [part for part in _PART.split(_bare(line)) if content_words(part)]
+    return len(parts) > 1 and all(any(_rules(part, sentences) for sentences in said) for part in parts)
+
+
+def _rules(line: str, sentences: Sequence[str]) -> bool:
+    """Whether a message says what a line says: a short one as a whole, a long one in neighbouring sentences.
+
+    The words of a long message together can spell anything, and so can few words anywhere.
+    """
+    words = _words_of(line)
+    if not words:
+        return True
+    is_long = sum(map(len, sentences)) > _LONG
+    least = len(words) * (_LEAST_RULED if is_long or len(words) <= _FEW_WORDS else _LEAST_STATED)
+    length = max(_PASSAGE, len(_PART.split(_bare(line)))) if is_long else len(sentences)
+    shared = [words & content_words(sentence) for sentence in sentences]
+    for first in range(max(1, len(shared) - length + 1)):
+        near = range(first, min(first + length, len(shared)))
+        if len(frozenset().union(*(shared[n] for n in near))) >= least:
+            best = max(near, key=lambda n: len(shared[n]))
+            about = [sentences[n] for n in near if shared[n]] if not is_long else [sentences[best]]
+            if not contradicts(_bare(line), sentences[best]) and any(_agrees(line, one) for one in about):
+                return True
+    return False
+
+
+def _agrees(line: str, sentence: str) -> bool:
+    """Whether a sentence forbids something where a line does."""
+    return not denies(_bare(line)) or denies(sentence) or limits(sentence)
+
+
+def _words_of(line: str) -> frozenset[str]:
+    return content_words(_bare(line)) - {"user", "wants", "prefers", "asked"}
 
 
 def _calls_void(line: str, stated: Iterable[str]) -> bool:
@@ -142,9 +188,9 @@ def _turns_round(line: str, spoken: Sequence[str]) -> bool:
     return False
 
 
-def _sentences_but(over: AbstractSet[str], people: Iterable[str]) -> list[str]:
-    """What people said, in sentences, without what no longer holds."""
-    return [one for text in people for one in SENTENCE.split(text) if one not in over]
+def _sentences_but(over: AbstractSet[str], text: str) -> list[str]:
+    """What somebody said, in sentences, without what no longer holds."""
+    return [one.in_full for one in listed_sentences(text) if one.in_full not in over]
 
 
 def _in_full(lines: Iterable[str], spoken: Sequence[str]) -> list[str]:

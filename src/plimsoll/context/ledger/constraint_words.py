@@ -48,7 +48,12 @@ def constraint_in(sentence: str) -> re.Match[str] | None:
 
 def demand_in(sentence: str) -> re.Match[str] | None:
     """The words of a report's line that demand something; "works without internet" describes a state."""
-    return constraint_in(_words().states.sub(" ", sentence.lower()))
+    return constraint_in(without_states(sentence))
+
+
+def without_states(sentence: str) -> str:
+    """A sentence in lower case without the words that only describe how something is."""
+    return _words().states.sub(" ", sentence.lower())
 
 
 @cache

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD
+from plimsoll.context.ledger.listed_rules import constraints_in
 from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.outcomes import cleaned, program_output
 from plimsoll.context.ledger.patches import is_patch, patch_text
@@ -33,7 +34,6 @@ from plimsoll.context.ledger.state import (
 from plimsoll.context.ledger.statements import (
     SENTENCE,
     answer_in,
-    constraints_in,
     decisions_in,
     finds_cause,
     guesses_in,

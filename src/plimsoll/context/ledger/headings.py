@@ -111,7 +111,7 @@ def _about_speaker(now: ConversationFacts) -> set[str]:
 
 
 def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
-    """Add limits before wishes, without repeating the newest request or a complete goal."""
+    """Add limits before wishes, without repeating the newest request or the opening one."""
     known = weights()
     elsewhere = _about_speaker(now)
     for order, one in enumerate(now.constraints.values()):
@@ -124,9 +124,9 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
         return  # personal statements in a chat are under Critical Context, with their speaker
     newest = now.newest_request
     shown = _in_short(newest.text, _ASKED) if newest else ""
-    aims = {_in_short(aim.text, _AIM) for aim in aims_of(now.requests)}
+    opening = {_in_short(aim.text, _AIM) for aim in aims_of(now.requests)[:1]}
     for order, one in enumerate(now.wishes.values(), len(now.constraints)):
-        if one.text not in shown and one.text not in aims:
+        if one.text not in shown and one.text not in opening:
             entries.add(CONSTRAINTS, f"- {one.text}", order, known.wish, sources=(one.source,))
 
 

@@ -17,7 +17,7 @@ _NEGATIVE = re.compile(
     r"|不|禁止|勿|ない|안 |마세요|말",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[,;:.，、。；]\s*|\s+(?:and|but|und|aber|et|mais|y|pero)\s+")
+_CLAUSE = re.compile(r"[,;:.](?:\s+|$)|[，、。；]\s*|\s+(?:and|but|und|aber|et|mais|y|pero)\s+")
 _TURN = re.compile(
     r"[;:.。；]|\b(?:but|instead|sondern|aber|sino|pero|mas|mais|ma)\b|而是|但是?", re.IGNORECASE
 )
@@ -27,6 +27,11 @@ _REST = re.compile(r"[,;:.，。；]|\b(?:and|but|und|aber|sondern|et|mais|y|per
 _LIMITS = re.compile(
     r"\b(?:only|unless|except|until|without|nur|außer|ohne|bis|erst|solo|sólo|salvo|excepto|sin|hasta|só|exceto|sem|até"
     r"|seulement|sauf|sans)\b|以外|才|までは",
+    re.IGNORECASE,
+)
+_INSTEAD = re.compile(
+    r"\b(?:instead|rather than|stop|skip|remove|drop|statt|anstatt|sondern|lieber|en (?:lugar|vez) de|em vez de"
+    r"|au lieu)\b|而不是|代わり",
     re.IGNORECASE,
 )
 _FORBIDDEN = re.compile(r"\b(?:do not|don'?t|never)\s+([a-z]{4,})", re.IGNORECASE)
@@ -51,6 +56,11 @@ def is_about(sentence: str, stated: str) -> bool:
 def denies(sentence: str) -> bool:
     """Whether a sentence contains a negation."""
     return _NEGATIVE.search(sentence) is not None
+
+
+def limits(sentence: str) -> bool:
+    """Whether a sentence rules something out by what it asks for instead."""
+    return _LIMITS.search(sentence) is not None or _INSTEAD.search(sentence) is not None
 
 
 def is_restricted(sentence: str, start: int, end: int) -> bool:

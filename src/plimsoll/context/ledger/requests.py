@@ -11,6 +11,7 @@ The newest request is the current task; the request that opened its subject is t
 import re
 
 from plimsoll.context.ledger.constraint_words import constraint_in
+from plimsoll.context.ledger.listed_rules import listed_sentences
 from plimsoll.context.ledger.people_words import is_reply, refers_back, word_group
 from plimsoll.context.ledger.state import PersonRequest
 from plimsoll.context.ledger.statements import SENTENCE
@@ -142,8 +143,8 @@ def _turns(text: str) -> bool:
 
 def _is_rule(text: str) -> bool:
     """Whether a message only sets limits."""
-    sentences = [one for one in SENTENCE.split(text.strip()) if one.strip()]
-    return bool(sentences) and all(constraint_in(one) is not None for one in sentences)
+    sentences = list(listed_sentences(text))
+    return bool(sentences) and all(one.is_rule or constraint_in(one.text) is not None for one in sentences)
 
 
 def _is_restated(text: str, before: PersonRequest) -> bool:

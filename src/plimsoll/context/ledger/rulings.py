@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.context.ledger.constraint_words import constraint_in
+from plimsoll.context.ledger.listed_rules import listed_sentences
 from plimsoll.context.ledger.people_words import is_reply, word_group
-from plimsoll.context.ledger.polarity import contradicts
+from plimsoll.context.ledger.polarity import contradicts, denies
 from plimsoll.context.ledger.requests import asks_to_know
 from plimsoll.context.ledger.state import StatedConstraint
 from plimsoll.context.ledger.statements import SENTENCE, bounded_sentence
@@ -28,7 +29,6 @@ _LONGEST_ORDERS = 1_500  # characters; orders in a longer message are items of a
 _MOST_WISHES = 60  # wishes to keep; the oldest are dropped
 _SOME = 0.5  # share of a limit's words that a permission must name
 _STEM = 6  # leading letters that identify words with the same root
-_MARKUP = re.compile(r"^[\s>*#+-]+|\*\*|__")
 _NUMBERED = re.compile(r"^\s*\(?\d{1,2}[.):]\s+(\S.*)$", re.MULTILINE)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _CLAUSE = re.compile(r"[,;:，、。；]\s*")
@@ -42,18 +42,16 @@ def rulings_in(text: str, source: int) -> Iterator[StatedConstraint]:
     """The person's sentences that state a limit or a wish, verbatim."""
     yield from _numbered_answers(text, source)
     is_plan = len(text) > _LONGEST_ORDERS
-    for sentence in SENTENCE.split(redact(text[:_READ])):
-        said = " ".join(_MARKUP.sub("", sentence).split())
-        if is_description(said):
+    for said in listed_sentences(redact(text[:_READ])):
+        if is_description(said.text):
             continue
-        own = without_quotes(said)
-        found = constraint_in(said) if constraint_in(own) else None
-        if found is not None:
-            bounded = bounded_sentence(said, found.start())
-            if bounded:
-                yield StatedConstraint(bounded, source)
-        elif is_wish(own, orders=not is_plan):
-            yield StatedConstraint(bounded_sentence(said, 0), source, is_rule=False)
+        own = without_quotes(said.text)
+        found = constraint_in(said.text) if constraint_in(own) else None
+        # The items of a plan are work to do, whatever introduces them.
+        is_rule = found is not None or (said.is_rule and not is_plan)
+        is_wished = is_rule or (said.is_limited and not is_plan) or is_wish(own, orders=not is_plan)
+        if is_wished and (bounded := said.bounded(found.start() if found else 0)):
+            yield StatedConstraint(bounded, source, is_rule=is_rule)
 
 
 def _numbered_answers(text: str, source: int) -> Iterator[StatedConstraint]:
@@ -82,6 +80,8 @@ class Rulings:
                 kind = self.constraints if ruling.is_rule else self.wishes
                 for known in (self.revoked, self.constraints, self.wishes):
                     known.pop(ruling.text, None)
+                for said_before in _repeated(ruling.text, self.wishes):
+                    del self.wishes[said_before]
                 kind[ruling.text] = ruling
         for key in list(self.wishes)[: max(0, len(self.wishes) - _MOST_WISHES)]:
             del self.wishes[key]
@@ -101,6 +101,12 @@ class Rulings:
                 for clause in _clauses_left(key, text):
                     kind[clause] = replace(one, text=clause)
         return bool(found)
+
+
+def _repeated(sentence: str, wishes: dict[str, StatedConstraint]) -> list[str]:
+    """The wishes that a sentence says again, with each of their words."""
+    words = content_words(sentence)
+    return [one for one in wishes if denies(one) == denies(sentence) and content_words(one) <= words]
 
 
 def _clauses_left(limit: str, text: str) -> list[str]:

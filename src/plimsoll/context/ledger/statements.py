@@ -1,9 +1,8 @@
-"""Explicit statements of rules files and agents: limits, decisions, guesses, and checked items of a list."""
+"""Explicit statements of agents: decisions, guesses, questions, and checked items of a list."""
 
 import re
 from collections.abc import Iterator
 
-from plimsoll.context.ledger.constraint_words import constraint_in, may_be_constraint
 from plimsoll.secrets import redact
 
 _READ = 4_000  # characters of a message that are searched
@@ -48,16 +47,6 @@ _SHORTEST_ANSWER = 25  # characters
 _PUNCTUATION = str.maketrans('.,;:!?()[]"`*', "             ")
 _CHECKBOX = re.compile(r"^\s*[-*] \[( |x)\] (.+)$", re.MULTILINE)
 SENTENCE = re.compile(r"(?<=[.!?।])\s+|(?<=[。！？])\s*|\n+")
-
-
-def constraints_in(text: str) -> Iterator[str]:
-    """The sentences of a rules file that set a limit, verbatim."""
-    if may_be_constraint(text[:_READ]):
-        for sentence in SENTENCE.split(redact(text[:_READ])):
-            said = " ".join(sentence.strip().splitlines())
-            found = constraint_in(said)
-            if found and (bounded := bounded_sentence(said, found.start())):
-                yield bounded
 
 
 def bounded_sentence(said: str, at: int) -> str:

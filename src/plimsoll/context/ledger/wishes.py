@@ -5,6 +5,7 @@
     "Build it."  "Tariffs, please."    an order for the moment: a request, not a wish
     "Could we just run make?"          a wish: a question that proposes how
     "Can you check it again first?"    a question: a request, not a wish
+    "I'd like to do two things:"       an announcement: not a wish by itself
     "The parser never throws."         a description: not a wish
 
 The words of each language are data (`people.toml`).
@@ -34,9 +35,9 @@ def is_wish(sentence: str, orders: bool = True) -> bool:
     lowered = sentence.lower().replace("’", "'").lstrip(_BRACKETS)
     if sentence.startswith(_NOT_A_SENTENCE) or _TOOL_TITLE.match(sentence):
         return False
-    if len(sentence.split()) > _MOST_WORDS:
+    if len(sentence.split()) > _MOST_WORDS or lowered.endswith((":", "：")):
         return False
-    if is_reply(sentence) or asks_to_know(sentence) or not content_words(sentence) - _acts():
+    if is_reply(sentence) or asks_to_know(sentence) or not content_words(sentence) - _words_without_object():
         return False
     whole, said = lowered, word_group("openers").after(lowered)
     if _TAG.search(said) is None and said.rstrip().endswith(("?", "？")):
@@ -95,5 +96,7 @@ def without_quotes(sentence: str) -> str:
 
 
 @cache
-def _acts() -> frozenset[str]:
-    return content_words(" ".join(word_group("acts").words))
+def _words_without_object() -> frozenset[str]:
+    """The words of orders and wishes: with no other word a sentence does not say what it is about."""
+    groups = ("acts", "wishes", "undoes", "refers")
+    return content_words(" ".join(word for name in groups for word in word_group(name).words))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from plimsoll.context.ledger.additions import (
     ADDED_SHARE,
     LEAST_ADDED,
+    LEAST_RESTORED,
     MOST_ADDED,
     added_rank,
     is_ruled,
@@ -23,7 +24,7 @@ from plimsoll.context.ledger.additions import (
     with_contradiction,
 )
 from plimsoll.context.ledger.choose import choose, likely_lines, term_weights
-from plimsoll.context.ledger.entries import MORE_ON, MUST, QUOTE, LedgerEntry
+from plimsoll.context.ledger.entries import CONSTRAINTS, MORE_ON, MUST, QUOTE, LedgerEntry
 from plimsoll.context.ledger.evidence import EvidenceLine, argument_texts
 from plimsoll.context.ledger.headings import entries_of
 from plimsoll.context.ledger.state import ConversationFacts, LineSources
@@ -32,8 +33,10 @@ from plimsoll.context.ledger.template import (
     EVIDENCE_NOTE,
     SECTIONS,
     Sections,
+    parse_sections,
     render_evidence,
     render_sections,
+    section_lines,
 )
 from plimsoll.context.ledger.terms import terms_in
 from plimsoll.messages import Message, arguments_of, text_of, tool_calls
@@ -163,15 +166,21 @@ def _fitting(items: Iterable[LedgerEntry], room: int) -> dict[LedgerEntry, None]
 
 
 def _added(chosen: Sequence[LedgerEntry], room: int, said: str) -> dict[LedgerEntry, None]:
-    """The few items to add to a model's text; only limits in force may exceed the share."""
+    """The few items to add to a model's text.
+
+    Limits in force may exceed the share; so may wishes if none of the model's rules is true.
+    """
     lines = said_lines(said)
     items = [one for one in _under_headings(chosen) if may_be_added(one)]
     share = min(room, max(LEAST_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
+    has_rules = bool(section_lines(parse_sections(said).get(CONSTRAINTS, "")))
+    of_wishes = share if has_rules else min(room, max(LEAST_RESTORED, share))
     fitting: dict[LedgerEntry, None] = {}
     used = 0
     for item in sorted(items, key=lambda one: added_rank(one, lines)):
         cost = estimate_tokens(item.text) + 1
-        if used + cost <= (room if is_ruled(item) else share) and len(fitting) < MOST_ADDED:
+        limit = room if is_ruled(item) else of_wishes if item.section == CONSTRAINTS else share
+        if used + cost <= limit and len(fitting) < MOST_ADDED:
             used += cost
             fitting[item] = None
     return fitting
