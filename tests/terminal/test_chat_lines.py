@@ -13,7 +13,7 @@ from rich.console import Console
 from plimsoll.archive import CompactionEvent, UsageTotal, ViewItem
 from plimsoll.terminal.chat.completion import ChatCompleter
 from plimsoll.terminal.chat.context_usage import context_bar, context_usage
-from plimsoll.terminal.chat.markdown import split_blocks
+from plimsoll.terminal.chat.markdown import newest_part, split_blocks
 from plimsoll.terminal.chat.status_lines import Status, compaction_line, status_line, thousands, tool_line
 
 ANSWERS = st.lists(
@@ -35,6 +35,19 @@ def test_blocks_streamed_in_any_pieces_are_the_blocks_of_the_whole(text, data):
 def test_code_is_not_cut_inside_its_fence():
     assert split_blocks("```\na\n\nb\n") == ("", "```\na\n\nb\n")
     assert split_blocks("```\na\n\nb\n```\nrest") == ("```\na\n\nb\n```\n", "rest")
+
+
+@given(text=st.text(alphabet="ab \n", max_size=400), size=st.integers(1, 40))
+def test_the_newest_part_of_an_answer_is_its_end_and_at_least_a_screen(text, size):
+    part = newest_part(text, size)
+    assert text.endswith(part)
+    assert min(len(text), size) <= len(part) <= 3 * size
+
+
+def test_the_newest_part_begins_at_the_same_word_while_an_answer_grows():
+    text = "word " * 400
+    begins = {len(text[:end]) - len(newest_part(text[:end], 100)) for end in range(1_000, 1_100)}
+    assert begins == {805}
 
 
 @given(st.text(max_size=300), st.text(max_size=300), st.integers(30, 200))

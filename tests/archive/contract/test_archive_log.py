@@ -93,7 +93,7 @@ def test_a_turn_cannot_grow_once_something_else_was_said(archive: Driver):
 def test_a_turn_with_other_words_under_the_same_name_is_refused(archive: Driver):
     id = archive.begin()
     archive.append(id, [user("one")], turn="t1")
-    with pytest.raises(Conflict, match="differs"):
+    with pytest.raises(Conflict, match="with different content"):
         archive.append(id, [user("uno")], turn="t1")
     assert archive.said(id) == [user("one")]
 

@@ -32,7 +32,7 @@ from plimsoll.agent import (
 )
 from plimsoll.terminal.chat.folded_outputs import FoldedOutputs
 from plimsoll.terminal.chat.keys import EscapeKey
-from plimsoll.terminal.chat.markdown import split_blocks
+from plimsoll.terminal.chat.markdown import newest_part, split_blocks
 from plimsoll.terminal.chat.status_lines import compaction_line, fitted, running_line, summary_line, tool_line
 from plimsoll.terminal.tables import plain
 
@@ -266,7 +266,9 @@ class LiveScreen(Screen):
     def _unfinished(self) -> RenderableType:
         """The unfinished output: a few lines that are redrawn."""
         if self._pending:
-            lines = Text(self._pending.rstrip("\n")).wrap(self.out, self.out.width)
+            # Only what can be visible is wrapped: a long paragraph is drawn as fast as a short one.
+            newest = newest_part(self._pending.rstrip("\n"), self.out.width * self.out.height)
+            lines = Text(newest).wrap(self.out, self.out.width)
             shown = Text("\n").join(lines[-max(1, self.out.height - 4) :])
             return Group(Text(""), shown) if self._has_said else shown
         elapsed = time.monotonic() - self._since
