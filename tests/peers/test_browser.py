@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cases import PEERS
-from processes import running_gateway
+from processes import running_gateway, upstream_settings
 
 from plimsoll.testing.scripted_server import ScriptedServer, say
 
@@ -112,10 +112,11 @@ def test_only_a_page_whose_origin_is_named_is_answered_in_a_real_browser(
         site() as (origin, reports),
         ScriptedServer(lambda _: say("Hello, page.")) as server,
         running_gateway(
-            server,
-            "anthropic",
             tmp_path / "plimsoll",
-            {"GATEWAY__ALLOWED_ORIGINS": json.dumps([origin])} if is_named else {},
+            {
+                **upstream_settings(server, "anthropic"),
+                **({"GATEWAY__ALLOWED_ORIGINS": json.dumps([origin])} if is_named else {}),
+            },
         ) as gateway,
     ):
         found = visit(f"{origin}/page?gateway={gateway.url}", reports, tmp_path / "browser")
