@@ -15,6 +15,7 @@ from plimsoll.errors import UserError
 from plimsoll.installation import install_command
 
 LOCAL = "local"  # start Ray on this machine
+START_SECONDS = "120"  # Ray waits 30 by itself; on two busy cores it gave up after 55 and was not ready
 
 
 def on_ray(jobs: Iterator[ChunkJob], address: str, workers: int | None = None) -> Iterator[int]:
@@ -51,6 +52,7 @@ def process_row_of_ray(row: dict[str, Any]) -> dict[str, int]:
 
 def _connected(address: str, workers: int | None) -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_raylet_start_wait_time_s", START_SECONDS)
     try:
         ray = import_module("ray")
         import_module("ray.data")
@@ -69,7 +71,7 @@ def _connected(address: str, workers: int | None) -> Any:
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise UserError(f"--ray {address}: Ray cannot be reached: {error}. Check the address.") from error
     except Exception as error:
-        if type(error) is not Exception:  # Ray raises nothing narrower when a node does not start within 30 s
+        if type(error) is not Exception:  # Ray raises nothing narrower when a node does not start in time
             raise
         raise UserError(
             f"--ray {address}: Ray did not start: {error} Try again when the machine is less busy, or without --ray."
