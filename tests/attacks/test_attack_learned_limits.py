@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from plimsoll.archive import OPERATOR, key_owner
 from plimsoll.config import Settings
+from plimsoll.context import Budget
 from plimsoll.errors import ContextOverflow
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.models import card_for
@@ -65,7 +66,10 @@ def test_a_limit_that_the_client_wrote_is_not_learned(tmp_path: Path, words: str
 
 def learned(now: list[float]) -> tuple[Windows, Endpoint]:
     windows = Windows(
-        Settings(), lambda endpoint: card_for(endpoint.model), lambda window: window // 5, lambda: now[0]
+        Settings(),
+        lambda endpoint: card_for(endpoint.model),
+        lambda window, model: Budget(window),
+        lambda: now[0],
     )
     return windows, Endpoint("openai", "https://one.example/v1", "openai", model=MODEL)
 

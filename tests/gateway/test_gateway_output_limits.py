@@ -12,6 +12,7 @@ from gateway_server import RunningGateway, settings_for
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from plimsoll.context import Budget
 from plimsoll.dialects.answer_limits import fitted_budget
 from plimsoll.gateway.dropin.output_limits import PromptSize, answer_limit
 from plimsoll.gateway.dropin.windows import ModelFacts
@@ -286,7 +287,7 @@ def test_a_request_that_fits_is_never_refused_or_compacted_because_of_its_output
 def test_a_lowered_limit_keeps_to_the_cap_and_to_the_window(
     asked: int, window: int, cap: int | None, tokens: int
 ) -> None:
-    facts = ModelFacts(ModelCard("any", window=window), None, 0.5, output_cap=cap)  # type: ignore[arg-type]
+    facts = ModelFacts("any", ModelCard("any", window=window), None, Budget(window), output_cap=cap)  # type: ignore[arg-type]
     for margin in (0.0, 0.03, 0.1):
         limit = answer_limit(asked, facts, PromptSize(tokens, margin))
         assert 1 <= limit <= min(asked, cap or asked)

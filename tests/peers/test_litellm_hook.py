@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 from adapters import KEPT, PAGE, SHOWN_WINDOW
-from cases import PEERS
+from cases import DRIVERS, PEERS
 from observed import breaks
-from processes import LOOPBACK_ONLY, free_port, running
+from processes import LOOPBACK_ONLY, free_port, run_client, running
 from recipes import read_recipes
 
 from plimsoll.context.markers import is_summary
@@ -86,3 +86,13 @@ def test_each_api_of_the_proxy_is_compacted(tmp_path: Path) -> None:
                 reply = client.post(address + path, json=dialect.encode_request(request))
                 assert reply.status_code == 200, reply.text
             check(list(server.requests)[first:])
+
+
+def test_a_call_of_the_proxy_is_looked_at_once_however_many_are_open(tmp_path: Path) -> None:
+    assert PROXY.is_installed, "adapter-litellm is not installed; run `make peers`"
+    calls = 1_100
+    command = [str(PROXY.python), str(DRIVERS / "litellm_open_calls.py")]
+    done = run_client(
+        command, {"calls": calls}, tmp_path / "client", {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    )
+    assert done == {"changed": 0, "attempts": calls}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from plimsoll.agent.agent import INTERRUPTED, LEFT, UNANSWERED, Agent
-    from plimsoll.agent.compaction import Attempt, Compactor
-    from plimsoll.agent.compaction_record import SummaryAccount, on_this_loop
+    from plimsoll.agent.compaction import Compactor
+    from plimsoll.agent.compaction_record import Attempt, SummaryAccount, on_this_loop
     from plimsoll.agent.engine_host import EngineHost, can_draft
     from plimsoll.agent.events import (
         Compacted,
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
     from plimsoll.agent.large_results import largest_result
     from plimsoll.agent.limits import TurnLimits
     from plimsoll.agent.model_connection import Emit, ModelConnection, Reserve
-    from plimsoll.agent.preparation import SharedPreparations
+    from plimsoll.agent.preparation import CompactionTerms, SharedPreparations
     from plimsoll.agent.trigger import CLEARING, CompactionRules
     from plimsoll.agent.workers import Workers
 
 _HOME_OF = {
     "Agent": "agent",
-    "Attempt": "compaction",
+    "Attempt": "compaction_record",
     "CLEARING": "trigger",
     "Compacted": "events",
     "CompactionRules": "trigger",
+    "CompactionTerms": "preparation",
     "Compactor": "compaction",
     "Emit": "model_connection",
     "EngineHost": "engine_host",
@@ -73,6 +74,7 @@ __all__ = [
     "Attempt",
     "Compacted",
     "CompactionRules",
+    "CompactionTerms",
     "Compactor",
     "Emit",
     "EngineHost",

@@ -14,8 +14,8 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from plimsoll.agent.cancellation import run_to_completion
-from plimsoll.agent.compaction import Attempt, Compactor
-from plimsoll.agent.compaction_record import record_of
+from plimsoll.agent.compaction import Compactor
+from plimsoll.agent.compaction_record import Attempt, record_of
 from plimsoll.agent.events import Compacted, Notice, ToolCalled, ToolReturned, UsageReported
 from plimsoll.agent.journal import Journal
 from plimsoll.agent.large_results import results_of

@@ -12,15 +12,16 @@ smaller, or has lost the newest request. A failed attempt is not repeated on eve
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from plimsoll.agent.compaction_record import CompactionResult, SummaryAccount, total_of
-from plimsoll.agent.engine_host import EngineHost, can_draft
+from plimsoll.agent.compaction_record import Attempt, CompactionResult, SummaryAccount, total_of
+from plimsoll.agent.engine_host import HANGING, EngineHost, can_draft
 from plimsoll.agent.hooks import MUST, Guidance, Hooks
 from plimsoll.agent.plugin_calls import DeadlineExceeded, call_in_thread, error_text
 from plimsoll.agent.preparation import (
+    CompactionTerms,
     PreparedCompaction,
     SharedPreparations,
     TokenCounts,
@@ -28,7 +29,7 @@ from plimsoll.agent.preparation import (
     preview_of,
 )
 from plimsoll.agent.trigger import CLEARING, SOFT_LINE, CompactionRules, Trigger
-from plimsoll.archive import CompactionEvent, UsageRecord
+from plimsoll.archive import CompactionEvent
 from plimsoll.caching import (
     NEVER,
     CostDecision,
@@ -43,17 +44,7 @@ from plimsoll.context.budget import Budget
 from plimsoll.messages import Message, Wire
 from plimsoll.providers.auxiliary.watch import SummaryWatch
 
-HANGING = "The summary model stopped sending tokens (auxiliary.compression.idle_timeout), so code wrote the summary."
 _MOST_SOURCES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """An attempted compaction: the compacted view, or None if nothing may change, and the event to store."""
-
-    messages: list[Message] | None
-    event: CompactionEvent
-    spent: tuple[UsageRecord, ...] = ()  # usage of summaries since the last attempt
 
 
 Source: TypeAlias = Callable[[], Coroutine[Any, Any, CompactionResult]]
@@ -98,6 +89,21 @@ class Compactor:
     @engine.setter
     def engine(self, engine: ContextEngine) -> None:
         self.host.engine = engine
+
+    @property
+    def terms(self) -> CompactionTerms:
+        """The terms of its next compaction."""
+        return CompactionTerms.of(self.model, getattr(self.engine, "budget", None))
+
+    def use_engine(self, engine: ContextCompressor, model: str) -> None:
+        """Go on with another engine, whose summaries this model writes.
+
+        What is being prepared is left to branches with its terms. The new engine reads on from the facts behind the
+        summaries of the old one.
+        """
+        if can_draft(self.engine):
+            engine.remembered = self.engine.remembered.copied()
+        self.engine, self.model, self._prepared = engine, model, None
 
     def remember(self, events: Sequence[CompactionEvent], tokens: int) -> None:
         """Restore the re-arm state from the events of an earlier process; the view has `tokens` now."""
@@ -232,10 +238,7 @@ class Compactor:
     def write_with(self, summarizer: SummaryWriter | None, model: str) -> None:
         """Replace the summary model; None: summaries are extracted without a model."""
         self.model = model
-        engines = {self.engine} if self.host.is_built_in else {self.engine, self.host.fallback()}
-        for engine in engines:
-            if hasattr(engine, "summarizer"):
-                engine.summarizer = summarizer
+        self.host.write_with(summarizer)
 
     async def finished(self, event: CompactionEvent) -> None:
         """Notify the hooks that a compaction was stored."""
@@ -299,7 +302,7 @@ class Compactor:
         """The prepared view if the current view still starts with its messages; otherwise it is discarded."""
         prepared, self._prepared = self._prepared, None
         if self._branches is not None:
-            return self._branches.find(view) if focus is None else None
+            return self._branches.find(view, self.terms) if focus is None else None
         if prepared and (focus is not None or not prepared.fits(view)):
             prepared.cancel()
             return None
@@ -317,12 +320,8 @@ class Compactor:
         engine = self.engine
         sources: list[tuple[str, Source]] = []
         if prepared:
-            sources.append(
-                (
-                    "prepared",
-                    lambda: prepared_for(self.host, prepared, view, self._counted(view, tokens), seconds),
-                )
-            )
+            counted = self._counted(view, tokens)
+            sources.append(("prepared", lambda: prepared_for(self.host, prepared, view, counted, seconds)))
         if self._branches is not None and focus is None and can_draft(engine):
             sources.append((engine.name, lambda: self._run_shared(view, tokens, seconds)))
         else:
@@ -338,12 +337,12 @@ class Compactor:
 
     def _begun(self, view: Sequence[Message], tokens: int, watch: SummaryWatch) -> PreparedCompaction:
         """A task that prepares the next view, or the one that another branch has already started."""
-        if self._branches is not None and (found := self._branches.find(view)):
+        if self._branches is not None and (found := self._branches.find(view, self.terms)):
             return found
         source = tuple(view)
         guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
-        task = asyncio.create_task(self._run_guided(guidance, list(source), tokens, watch))
-        prepared = PreparedCompaction(source, guidance, task, watch, self.engine)
+        task = asyncio.create_task(self._run_guided(self.engine, guidance, list(source), tokens, watch))
+        prepared = PreparedCompaction(source, guidance, task, watch, self.engine, self.terms)
         if self._branches is not None:
             self._branches.add(prepared)
         return prepared
@@ -355,13 +354,18 @@ class Compactor:
         return await prepared_for(self.host, prepared, view, self._counted(view, tokens), seconds)
 
     async def _run_guided(
-        self, guidance: "asyncio.Task[Guidance]", view: list[Message], tokens: int, watch: SummaryWatch
+        self,
+        engine: ContextEngine,
+        guidance: "asyncio.Task[Guidance]",
+        view: list[Message],
+        tokens: int,
+        watch: SummaryWatch,
     ) -> CompactionResult:
         """Run the engine in the background, after the hooks have answered."""
         spoken = await asyncio.shield(guidance)
         if spoken.veto:
             return CompactionResult(view, None, 0.0)
-        found = await self._run(self.engine, view, tokens, spoken.focus, self.rules.deadline, watch)
+        found = await self._run(engine, view, tokens, spoken.focus, self.rules.deadline, watch)
         return await self.host.assessed(found, view, self.wire, self.rules.deadline)
 
     async def _clear(

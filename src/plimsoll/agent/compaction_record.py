@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec
 
-from plimsoll.archive import UsageRecord
+from plimsoll.archive import CompactionEvent, UsageRecord
 from plimsoll.caching.pricing import bill_of, money_of
 from plimsoll.context import CompactionReport
 from plimsoll.context.calibration import calibrate
@@ -22,6 +22,15 @@ from plimsoll.models import estimate_messages_tokens_rough as weigh
 P = ParamSpec("P")
 _MOST_LOST = 20  # lost facts of one kind in the archive; `had` and `kept` count all of them
 _LONGEST_LOST = 200  # characters of one
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A compaction that was tried: the lighter view, or None where nothing may change, and the event to store."""
+
+    messages: list[Message] | None
+    event: CompactionEvent
+    spent: tuple[UsageRecord, ...] = ()  # what summaries used since the last attempt
 
 
 class SummaryAccount:

@@ -21,7 +21,7 @@ from plimsoll.agent.compaction_record import Assessment, CompactionResult, asses
 from plimsoll.agent.isolation import assess_in_worker, draft_in_worker, is_isolatable
 from plimsoll.agent.plugin_calls import DeadlineExceeded, accepted_arguments, call_in_thread, error_text
 from plimsoll.agent.workers import CannotStart, Workers
-from plimsoll.context import Budget, CompactionReport, ContextCompressor, ContextEngine
+from plimsoll.context import Budget, CompactionReport, ContextCompressor, ContextEngine, SummaryWriter
 from plimsoll.messages import Message, Wire, match_messages
 from plimsoll.models import estimate_message_tokens
 from plimsoll.models.media_limits import MediaLimits
@@ -31,6 +31,7 @@ T = TypeVar("T")
 HEAVY_TOKENS = 20_000  # takes 25 ms to compact; smaller views are faster without another process
 SMALL_DEADLINE = 10.0  # seconds for everything but `compress`
 SUMMARY_SHARE = 0.9  # of a compaction's time, for its summary model; extraction needs the rest
+HANGING = "The summary model stopped sending tokens (auxiliary.compression.idle_timeout), so code wrote the summary."
 TOO_LONG = "the summary model exceeded the compaction's time limit"
 
 
@@ -87,6 +88,12 @@ class EngineHost:
         for engine in (self.engine, self._fallback):
             if isinstance(engine, ContextCompressor):
                 engine.forget_summaries()
+
+    def write_with(self, summarizer: SummaryWriter | None) -> None:
+        """Replace the summary model; None: summaries are extracted without a model."""
+        for engine in {self.engine} if self.is_built_in else {self.engine, self.fallback()}:
+            if hasattr(engine, "summarizer"):
+                engine.summarizer = summarizer
 
     def without_model(self) -> ContextCompressor:
         """A built-in engine without a summary model, with the current engine's numbers."""

@@ -19,11 +19,28 @@ from plimsoll.agent.compaction_record import CompactionResult, is_degraded
 from plimsoll.agent.engine_host import SUMMARY_SHARE, TOO_LONG, EngineHost, can_draft
 from plimsoll.agent.hooks import Guidance
 from plimsoll.agent.plugin_calls import call_in_thread
-from plimsoll.context import CompactionReport, ContextCompressor, ContextEngine
+from plimsoll.context import Budget, CompactionReport, ContextCompressor, ContextEngine
 from plimsoll.context.gate import refusal
 from plimsoll.messages import Message, Wire, answered_through
 from plimsoll.models import estimate_messages_tokens_rough as weigh
 from plimsoll.providers.auxiliary.watch import SummaryWatch
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionTerms:
+    """The settings of a compaction that may differ from model to model, except the window."""
+
+    writer: str = ""  # the summary model
+    threshold: float = 0.0
+    target_ratio: float = 0.0
+    target: int | None = None
+
+    @classmethod
+    def of(cls, writer: str, budget: object) -> "CompactionTerms":
+        """The terms of a summary model and an engine's budget; engines of somebody else have none."""
+        if not isinstance(budget, Budget):
+            return cls(writer)
+        return cls(writer, budget.threshold, budget.target_ratio, budget.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +52,7 @@ class PreparedCompaction:
     task: "asyncio.Task[CompactionResult]"
     watch: SummaryWatch
     engine: ContextEngine  # that runs it
+    terms: CompactionTerms
 
     def shared(self, view: Sequence[Message]) -> int:
         """The length of the common prefix with a view."""
@@ -92,9 +110,9 @@ class SharedPreparations:
         self._all = [*self._all[1 - _MOST_SHARED :], prepared]
         prepared.task.add_done_callback(lambda _: None if prepared.is_ready else self._drop(prepared))
 
-    def find(self, view: Sequence[Message]) -> PreparedCompaction | None:
-        """The newest one that fits a view and was written by a model."""
-        fitting = (one for one in reversed(self._all) if one.fits(view))
+    def find(self, view: Sequence[Message], terms: CompactionTerms) -> PreparedCompaction | None:
+        """The newest one that fits a view, was prepared on these terms and was written by a model."""
+        fitting = (one for one in reversed(self._all) if one.terms == terms and one.fits(view))
         return next(
             (one for one in fitting if not (one.is_ready and is_degraded(one.task.result().report))), None
         )

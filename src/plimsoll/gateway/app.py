@@ -35,7 +35,7 @@ from plimsoll.archive.keys import KeyUsage
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.assembly import build_compressor, card_of, rules_of
 from plimsoll.config import Settings, load_settings, plimsoll_home
-from plimsoll.context import ContextEngine
+from plimsoll.context import ContextCompressor
 from plimsoll.dialects import dialect_of, dialects
 from plimsoll.errors import UserError
 from plimsoll.gateway.access.key_policy import KeyPolicy
@@ -162,9 +162,7 @@ class Gateway:
         windows = Windows(
             settings,
             lambda endpoint: card_of(settings, endpoint, home),
-            lambda window, model: (
-                build_compressor(settings, window=window, model=model).budget.sizes().target_tokens
-            ),
+            lambda window, model: build_compressor(settings, window=window, model=model).budget,
         )
         compactor = self._compactor(conversation_store, summaries, workers)
         options = self.options
@@ -237,7 +235,7 @@ class Gateway:
     ) -> ConversationCompactor:
         settings = self.settings
 
-        def engine_for(window: int, account: SummaryAccount, model: str = "") -> ContextEngine:
+        def engine_for(window: int, account: SummaryAccount, model: str = "") -> ContextCompressor:
             writer = summaries.writer_for(model, account.add)
             return build_compressor(settings, writer, window=window, model=model)
 

@@ -7,6 +7,8 @@ kept apart.
 """
 
 from collections import OrderedDict
+from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from plimsoll.dialects import dialect_named
@@ -28,7 +30,10 @@ _DIALECTS = {
     "anthropic_messages": "anthropic",
     "aanthropic_messages": "anthropic",
 }
-_MOST_CALLS = 1_024  # calls remembered until their reply arrives
+_MOST_CALLS = 1_024  # views remembered until their reply arrives
+# The call of the proxy whose view was made. The proxy makes and repeats it in the same task or in one that it starts,
+# so it is recognised however many others are open.
+_PROXIED: ContextVar[str] = ContextVar("plimsoll_proxied_call", default="")
 
 
 class PlimsollHook(CustomLogger):
@@ -41,11 +46,10 @@ class PlimsollHook(CustomLogger):
         super().__init__()
         self.history = HistoryCompactor(**options)
         self._calls: OrderedDict[str, HostView[dict[str, Any]]] = OrderedDict()
-        self._proxied: OrderedDict[str, None] = OrderedDict()
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any]:
         """Compact a call of the SDK; calls from the proxy already have their view."""
-        if kwargs.get("litellm_call_id") in self._proxied:
+        if _PROXIED.get() == _call_id(kwargs):
             return kwargs
         return await self._compacted(kwargs, str(getattr(call_type, "value", call_type)))
 
@@ -54,14 +58,14 @@ class PlimsollHook(CustomLogger):
     ) -> dict[str, Any]:
         """Compact a call of the proxy."""
         key = getattr(user_api_key_dict, "token", None) or getattr(user_api_key_dict, "api_key", None)
-        _remember(self._proxied, str(data.get("litellm_call_id")), None)
+        _PROXIED.set(_call_id(data))
         return await self._compacted(data, str(call_type), str(key or ""))
 
     async def async_post_call_success_deployment_hook(
         self, request_data: dict[str, Any], response: Any, call_type: Any
     ) -> Any:
         """Record the provider's token count."""
-        view = self._calls.pop(str(request_data.get("litellm_call_id")), None)
+        view = self._calls.pop(_call_id(request_data), None)
         usage = getattr(response, "usage", None)
         counts = (getattr(usage, name, None) for name in ("prompt_tokens", "input_tokens"))
         if view is not None:
@@ -82,11 +86,11 @@ class PlimsollHook(CustomLogger):
         except InvalidConversation:
             return data  # the provider reports what is wrong with it
         view = await request.view(self.history)
-        _remember(self._calls, str(data.get("litellm_call_id")), view)
+        self._calls[_call_id(data)] = view
+        while len(self._calls) > _MOST_CALLS:
+            self._calls.popitem(last=False)
         return request.with_view(view)
 
 
-def _remember(calls: OrderedDict[str, Any], call: str, value: Any) -> None:
-    calls[call] = value
-    while len(calls) > _MOST_CALLS:
-        calls.popitem(last=False)
+def _call_id(data: Mapping[str, Any]) -> str:
+    return str(data.get("litellm_call_id"))

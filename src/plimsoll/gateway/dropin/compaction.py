@@ -12,10 +12,10 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from plimsoll.agent import CompactionRules, Compactor, SummaryAccount, Workers, on_this_loop
+from plimsoll.agent import CompactionRules, CompactionTerms, Compactor, SummaryAccount, Workers, on_this_loop
 from plimsoll.archive import CompactionEvent, Owner, UsageRecord
 from plimsoll.caching import pricing_of
-from plimsoll.context import ContextCompressor, ContextEngine
+from plimsoll.context import ContextCompressor
 from plimsoll.context.media_budget import ENGINE as MEDIA
 from plimsoll.dialects import drop_bound_thinking
 from plimsoll.errors import PlimsollError
@@ -40,7 +40,7 @@ class ConversationCompactor:
     def __init__(
         self,
         store: ConversationStore,
-        engine_for: Callable[..., ContextEngine],
+        engine_for: Callable[..., ContextCompressor],
         charge: Callable[[Owner, UsageRecord], None],
         rules: CompactionRules,
         clock: Callable[[], float],
@@ -150,26 +150,25 @@ class ConversationCompactor:
             self._compactor(conversation, facts, tokens).prepare(conversation.view(), tokens)
 
     def _compactor(self, conversation: ClientConversation, facts: ModelFacts, tokens: int) -> Compactor:
-        compactor, model = conversation.compactor, facts.card.name
-        if compactor is not None and compactor.engine.threshold_percent != facts.threshold:
-            compactor = None  # another model, with other settings
+        compactor, writer = conversation.compactor, self._summary_model_for(facts.name)
         if compactor is None:
             account = SummaryAccount(on_this_loop(partial(self._summarised, conversation)))
-            engine = self._engine_for(facts.window, account, model=model)
-            if isinstance(engine, ContextCompressor):
-                engine.unanswered_may_change = True
             compactor = Compactor(
-                engine,
+                self._engine(facts, account),
                 self._rules,
                 self._clock,
-                self._summary_model_for(model),
+                writer,
                 account=account,
                 branches=conversation.branches,
             )
             compactor.host.workers = self._workers
             conversation.use(compactor)
+        elif compactor.terms != CompactionTerms.of(
+            writer, facts.budget
+        ):  # another model, with its own settings
+            compactor.use_engine(self._engine(facts, compactor.account), writer)
         elif compactor.engine.context_length != facts.window:
-            compactor.engine.update_model(facts.card.name, facts.window)
+            compactor.engine.update_model(facts.name, facts.window)
         self._set_terms(compactor, facts)
         compactor.trigger.weigh_fixed(conversation.view(), conversation.overhead())
         past = conversation.take_past()
@@ -181,6 +180,12 @@ class ConversationCompactor:
             ):  # by another process, or before a restart
                 compactor.cost_history = compactor.cost_history.compacted()
         return compactor
+
+    def _engine(self, facts: ModelFacts, account: SummaryAccount) -> ContextCompressor:
+        """An engine with the settings of this model."""
+        engine = self._engine_for(facts.window, account, model=facts.name)
+        engine.unanswered_may_change = True
+        return engine
 
     async def close(self) -> None:
         """Finish storing the usage of summaries."""
@@ -207,7 +212,7 @@ class ConversationCompactor:
             return
         known = compactor.pricing
         if known is None or known.card is not facts.card:
-            writer = self._summary_model_for(facts.card.name)
+            writer = self._summary_model_for(facts.name)
             compactor.pricing = pricing_of(facts.card, facts.policy, card_for(writer) if writer else None)
             if known is not None and known.card.name != facts.card.name:
                 compactor.cost_history = compactor.cost_history.moved()

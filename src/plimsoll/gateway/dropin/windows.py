@@ -14,6 +14,7 @@ from plimsoll.agent.trigger import SOFT_LINE
 from plimsoll.archive import Owner
 from plimsoll.caching import CachingPolicy, caching_policy
 from plimsoll.config import Settings
+from plimsoll.context import Budget
 from plimsoll.models import ModelCard, limiting_betas
 from plimsoll.providers import Endpoint
 from plimsoll.providers.stated_limits import LEARNED_SECONDS
@@ -27,11 +28,10 @@ MOST_RATIOS = 4_096
 class ModelFacts:
     """One model at one upstream."""
 
+    name: str  # as clients write it, which the patterns of `models` match; the card's may be another
     card: ModelCard
     policy: CachingPolicy
-    threshold: float
-    # Under `policy: cost`, the tokens left after a compaction; None: the threshold decides.
-    target: int | None = None
+    budget: Budget  # of its compactions
     output_cap: int | None = None  # maximum tokens of an answer; None if unknown
     rejects_media: bool = False  # the upstream has recently rejected images or bytes
 
@@ -41,26 +41,32 @@ class ModelFacts:
         return self.card.prompt_limit
 
     @property
+    def threshold(self) -> float:
+        """The share of the window at which a compaction is due."""
+        return self.budget.threshold
+
+    @property
     def look_line(self) -> int:
         """Tokens from which a conversation is examined; below, no decision about it can change."""
         soft = int(self.window * self.threshold * SOFT_LINE)
-        return soft if self.target is None else min(soft, self.target)
+        # Under `policy: cost`, prices decide before the threshold does.
+        return min(soft, self.budget.sizes().target_tokens) if self.budget.lean else soft
 
 
 class Windows:
     """The facts of every model in use, and what was learned about it.
 
-    `card_of` returns the card, `target_of` the tokens that a compaction leaves in a model's window.
+    `card_of` returns the card, `budget_of` the compaction budget of a model in a window of this size.
     """
 
     def __init__(
         self,
         settings: Settings,
         card_of: Callable[[Endpoint], ModelCard],
-        target_of: Callable[[int, str], int],
+        budget_of: Callable[[int, str], Budget],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._settings, self._card_of, self._target_of = settings, card_of, target_of
+        self._settings, self._card_of, self._budget_of = settings, card_of, budget_of
         self._monotonic = monotonic
         self._facts: OrderedDict[Key, ModelFacts] = OrderedDict()
         self._expires: dict[Key, float] = {}  # expiry of windows and caps that an upstream stated
@@ -85,7 +91,8 @@ class Windows:
         """The facts with the window that an upstream stated; stored for all conversations if credible."""
         facts = self.facts(endpoint, model)
         if limit and limit < facts.window:
-            facts = replace(facts, card=replace(facts.card, window=limit, input_cap=None))
+            card = replace(facts.card, window=limit, input_cap=None)
+            facts = replace(facts, card=card, budget=replace(facts.budget, window=card.prompt_limit))
             if is_credible:
                 self._keep(endpoint, model, facts)
         return facts
@@ -129,10 +136,10 @@ class Windows:
             cache_ttl=caching.cache_ttl,
             strategy=caching.strategy,
         )
-        card, compression = self._card_of(endpoint), self._settings.for_model(endpoint.model).compression
-        target = self._target_of(card.prompt_limit, endpoint.model) if compression.policy == "cost" else None
+        card = self._card_of(endpoint)
+        budget = self._budget_of(card.prompt_limit, endpoint.model)
         caps = [cap for cap in (card.known_output_cap, self._settings.model.max_output_tokens) if cap]
-        return ModelFacts(card, policy, compression.threshold, target, min(caps, default=None))
+        return ModelFacts(endpoint.model, card, policy, budget, min(caps, default=None))
 
 
 def _key(endpoint: Endpoint, model: str) -> Key:
