@@ -15,6 +15,7 @@ from clients import (
     same_without_gateway,
 )
 from gateway_server import RunningGateway, settings_for
+from postgres_server import server as postgres
 
 from plimsoll.dialects import ChatRequest
 from plimsoll.testing.prefix import broken_prefixes
@@ -130,12 +131,14 @@ def test_a_request_for_a_compaction_of_nothing_is_refused(tmp_path: Path) -> Non
     assert "no conversation" in reply.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
 @pytest.mark.parametrize("upstream", ["responses", "openai"])
 def test_a_response_is_continued_after_a_restart_by_its_owner_and_by_nobody_else(
-    upstream: str, tmp_path: Path
+    upstream: str, store: str, tmp_path: Path
 ) -> None:
     with ScriptedServer(model, model="gpt-4.1") as server:
-        settings = settings_for(server, upstream)
+        url = postgres().url_for(tmp_path) if store == "postgres" else None
+        settings = settings_for(server, upstream, archive={"url": url})
         with RunningGateway(settings, tmp_path) as gateway:
             client = ResponsesClient(gateway.url, continues=True)
             client.say(f"ship1: {FACT}")

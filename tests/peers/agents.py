@@ -28,6 +28,10 @@ GEMINI_SETTINGS = {
     "privacy": {"usageStatisticsEnabled": False},
     "general": {"disableAutoUpdate": True},
     "telemetry": {"enabled": False},
+    # The scripted model repeats itself, which the CLI takes for a loop and breaks off.
+    "model": {"disableLoopDetection": True},
+    # On a terminal of its own, the CLI may miss the end of a command's output.
+    "tools": {"shell": {"enableInteractiveShell": False}},
 }
 
 

@@ -13,7 +13,8 @@ from plimsoll.testing.scripted_server import ScriptedServer, call, say
 
 AGENTS: list[Agent] = [ClaudeCode(), Codex(), GeminiCli()]
 FACT = "The harbour master's extension is 8417."
-FILLER = "A tide table lists the hours of high water for every day of the month. " * 60
+# Gemini CLI removes white space from the ends of what the model says.
+FILLER = ("A tide table lists the hours of high water for every day of the month. " * 60).strip()
 ROUNDS = 8  # of long tables, which a compaction takes out
 WINDOW = 900_000
 ASKED = "What is the extension of the harbour master? Show me the tide tables, too."
