@@ -25,9 +25,9 @@ def checked_messages(body: Body, start: int = 0) -> list[WireMessage]:
 
 
 def require_part_types(parts: Any, where: str) -> None:
-    """Raise `InvalidConversation` where a part, or a part of a tool result, has a type that is no text.
+    """Raise `InvalidConversation` if a part, or a part of a tool result, has a type that is not a string.
 
-    Parts are recognised by their type, so everything behind this may rely on it.
+    Parts are recognised by their type, so all later code may rely on it.
     """
     for part in parts if isinstance(parts, list) else ():
         if not isinstance(part, dict):

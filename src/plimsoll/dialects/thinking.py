@@ -64,7 +64,7 @@ def illegal_edits(before: ChatRequest, after: ChatRequest) -> list[Violation]:
             broken = ("thinking_gap", "thinking before it was taken out or moved")
         if broken:
             code, detail = broken
-            text = f"its thinking is bound to what stood before it, but {detail}"
+            text = f"its thinking is bound to the content before it, but {detail}"
             violations.append(Violation(message, code, text))
     return violations
 

@@ -67,7 +67,7 @@ def read_custom_prompt(text: str) -> CustomPrompt:
 
 def _check_title(title: str, known: dict[str, list[str]]) -> None:
     if not HEADING_TITLE.fullmatch(title):
-        raise SettingError(f"'## {title}' is no heading for a summary: use letters, spaces and &")
+        raise SettingError(f"'## {title}' is not a valid heading for a summary: use letters, spaces and &")
     if is_reserved(title):
         raise SettingError(f"'## {title}' is one of the standard headings; choose another name")
     if title.casefold() in (one.casefold() for one in known):
