@@ -373,7 +373,7 @@ def test_a_late_compaction_and_a_new_one_leave_one_view(driver: Driver):
 
 def test_a_name_with_a_character_that_the_server_cannot_hold_is_kept_without_it(driver: Driver):
     id = driver.begin(title="a\0b")
-    assert driver.session(id).title == "a\ufffdb"
+    assert driver.session(id).title == "a b"
     assert driver.append(id, [user("x")], turn="\0").stored == 1
     assert driver.append(id, [user("x")], turn="\0").stored == 0
     assert driver.search(SearchQuery("\0", "substring")).hits == ()

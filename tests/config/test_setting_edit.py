@@ -134,7 +134,7 @@ def test_a_key_behind_a_list_of_lines_stands_before_what_follows_it(tmp_path: Pa
 def test_a_list_of_lines_is_changed_by_hand_and_no_secret_is_told(tmp_path: Path) -> None:
     text = "mcp_servers:\n  docs:\n    command: x\n    env:\n      A: b # why\n"
     (tmp_path / "config.yaml").write_text(text)
-    with pytest.raises(SettingError, match=r'set mcp_servers\.docs\.env = {A: "\(not shown\)"} by hand'):
+    with pytest.raises(SettingError, match=r'set mcp_servers\.docs\.env = {A: "\(not shown\)"} yourself'):
         set_value(tmp_path / "config.yaml", "mcp_servers.docs.env", {"A": "hunter2"})
     assert (tmp_path / "config.yaml").read_text() == text
 
@@ -218,7 +218,7 @@ def test_where_more_than_the_one_key_would_change_nothing_is_written(
 ) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(text)
-    with pytest.raises(SettingError, match="by hand"):
+    with pytest.raises(SettingError, match="yourself"):
         set_value(file, key, 4096)
     assert file.read_text() == text
 
