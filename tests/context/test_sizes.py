@@ -205,8 +205,8 @@ def _cut_early(original):
 
 
 def headings_take_what_they_like(monkeypatch):
-    original = writing._held
-    monkeypatch.setattr(writing, "_held", lambda entries, _: original(entries, 1 << 40))
+    original = writing._fitting
+    monkeypatch.setattr(writing, "_fitting", lambda entries, _: original(entries, 1 << 40))
 
 
 def evidence_fills_the_threshold(monkeypatch):
