@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+from chat_in_process import talk
 from chatting import configured, talked
 
 from plimsoll.testing.scripted_server import ScriptedServer
@@ -23,3 +25,34 @@ def test_after_model_the_summaries_follow_the_new_model(tmp_path):
     assert "gpt-5-nano" in after
     assert before != after
     assert asked == ["gpt-5", "gpt-5-nano", "gpt-5-nano"]
+
+
+@pytest.mark.parametrize("engine", ["compressor", "lcm"])
+def test_after_model_conversations_are_compacted_as_the_new_model_is_configured(tmp_path, engine):
+    more = f"""
+context: {{engine: {engine}}}
+auxiliary: {{compression: {{provider: main}}}}
+models:
+  gpt-5: {{threshold: 0.6}}
+  gpt-5-nano: {{threshold: 0.3, target_ratio: 0.4, summary_model: gpt-4.1-mini}}
+"""
+    budgets = []
+
+    def look(chat):
+        compactor = chat.opened.conversation.agent.compactor
+        budgets.append(
+            (compactor.engine.budget.threshold, compactor.engine.budget.target_ratio, compactor.model)
+        )
+
+    with ScriptedServer() as server:
+        talk(
+            tmp_path / "home",
+            server,
+            "one",
+            "/model gpt-5-nano",
+            "/model gpt-5",
+            "/status",
+            more=more,
+            act=look,
+        )
+    assert budgets[1:] == [(0.6, 0.2, "gpt-5"), (0.3, 0.4, "gpt-4.1-mini"), (0.6, 0.2, "gpt-5")]

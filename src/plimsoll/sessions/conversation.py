@@ -38,6 +38,7 @@ from plimsoll.sessions.journal import ArchiveJournal
 from plimsoll.sessions.pins import with_pins
 from plimsoll.sessions.recall import recall_tool
 from plimsoll.sessions.turn_lock import LEASE_SECONDS, turn_lock
+from plimsoll.settings.context import CompressionSettings
 from plimsoll.tools import Approve, ToolBox, ToolContext
 
 
@@ -242,11 +243,16 @@ class Conversation:
             await actions.undo()
 
     async def switch_model(
-        self, connection: ModelConnection, emit: Emit, writer: tuple[SummaryWriter | None, str] | None = None
+        self,
+        connection: ModelConnection,
+        emit: Emit,
+        writer: tuple[SummaryWriter | None, str] | None = None,
+        settings: CompressionSettings | None = None,
     ) -> None:
         """Continue with another model; compact at once if its window is smaller.
 
-        `writer` is the new summary writer and the name of its model; None keeps the current one.
+        `writer` is the new summary writer and the name of its model, `settings` say when to compact its conversations
+        and to what size; None keeps the current ones.
         """
         async with self._alone():
             agent, compactor = self.agent, self.agent.compactor
@@ -260,6 +266,10 @@ class Conversation:
             if writer is not None:
                 compactor.write_with(*writer)
             await compactor.host.ask("update_model", None, **connection.facts(connection.card.prompt_limit))
+            if settings is not None and isinstance(compactor.engine, ContextCompressor):
+                compactor.engine.update_settings(
+                    settings.threshold, settings.target_ratio, settings.target_tokens
+                )
             if compactor.pricing is not None:
                 compactor.pricing, compactor.cost_history = (
                     _pricing(connection, compactor.model),

@@ -216,6 +216,13 @@ class ContextCompressor(ContextEngine):
         self._rearm = None
         self._set_budget(replace(self.budget, window=context_length))
 
+    def update_settings(self, threshold: float, target_ratio: float, target_tokens: int | None) -> None:
+        """Compact at another threshold and to another size from now on; the window stays."""
+        self._rearm = None
+        self._set_budget(
+            replace(self.budget, threshold=threshold, target_ratio=target_ratio, target=target_tokens)
+        )
+
     @property
     def _rules(self) -> CompressorRules:
         return CompressorRules(

@@ -69,6 +69,10 @@ class LcmEngine(ContextCompressor):
     def name(self) -> str:
         return "lcm"
 
+    def update_settings(self, threshold: float, target_ratio: float, target_tokens: int | None) -> None:
+        # A tree has the size of its nodes, so `target_tokens` does not apply.
+        super().update_settings(threshold, target_ratio, None)
+
     def draft(
         self,
         messages: list[Message],

@@ -232,16 +232,17 @@ class ChatSession:
         await self._fetch(resolution)
         line = await open_model_connection(later, resolution, self.home, self.id)
         # The summary model may depend on the main model and reads its cache.
+        own = later.for_model(name)
         summaries = await resolve_auxiliary(
-            later.auxiliary.compression, later.model, self.environ, home=self.home
+            own.auxiliary.compression, own.model, self.environ, home=self.home
         )
-        before, auxiliary = self.opened.auxiliary, open_auxiliary(later, summaries, self.home)
+        before, auxiliary = self.opened.auxiliary, open_auxiliary(own, summaries, self.home)
         line.on_reply = auxiliary.sent if auxiliary else None
         writer = summaries.candidates[0].endpoint.model if summaries.candidates else ""
         conversation = self.opened.conversation
         try:
             charged = auxiliary.charging(conversation.agent.compactor.account.add) if auxiliary else None
-            await conversation.switch_model(line, self.screen.emit, (charged, writer))
+            await conversation.switch_model(line, self.screen.emit, (charged, writer), own.compression)
         finally:
             # A compaction for the smaller window may be stopped; the model is switched anyway.
             is_switched = conversation.agent.connection.client is line.client
