@@ -59,7 +59,7 @@ def test_a_request_whose_answer_would_be_wrong_is_refused_in_the_clients_dialect
     assert response.status_code == 400
     error = response.json()["error"]
     assert error["type"] == "invalid_request_error"
-    assert f"nothing like {field}," in error["message"]
+    assert f"no equivalent of {field}," in error["message"]
     assert server.requests == []
 
 
