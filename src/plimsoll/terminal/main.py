@@ -89,7 +89,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "gateway": (
         "plimsoll.terminal.gateway:gateway",
-        "Serve OpenAI's and Anthropic's APIs to other programs.",
+        "Serve the APIs of OpenAI, Anthropic and Gemini.",
     ),
     "config": ("plimsoll.terminal.config:config", "Show, check, explain and change settings."),
     "plugins": (
