@@ -31,7 +31,7 @@ from plimsoll.archive.records import (
     UsageRecord,
     UsageTotal,
 )
-from plimsoll.archive.views import View, ViewDraft, ViewItem
+from plimsoll.archive.views import Rewrite, View, ViewDraft, ViewItem
 from plimsoll.messages import Message
 
 
@@ -76,11 +76,14 @@ class Archive(ABC):
         title: str | None = None,
         view: int | None = None,
         actor: str = "",
+        rewrite: Rewrite | None = None,
     ) -> Session:
         """Create a session that shares everything up to message `at` (default: the newest) and continues separately.
 
-        It starts with `view`, which must not cover later messages; by default with the newest such view. Here and in
-        the methods below, `actor` names the user whose action is recorded; without one, none is.
+        It starts with `view`, which must not cover later messages; by default with the newest such view. If dropped
+        messages are left out of that view, `rewrite` gets its messages and the place of the first change, and
+        returns the messages for the model. Here and in the methods below, `actor` names the user whose action is
+        recorded; without one, none is.
         """
 
     @abstractmethod

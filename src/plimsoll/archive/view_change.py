@@ -58,7 +58,7 @@ def draft_of(
             nodes.append(_node(session, message, sources, author or Author()))
             references.append(NodeLink(nodes[-1].id))
         else:
-            references.append(_reference(before[place], message))
+            references.append(reference_to(before[place], message))
     # A view that ends in a node has no message that marks its end.
     through = max(base.through, *(item.sequence for item in before), 0)
     return ViewDraft(base.number, *without_tail(merged(references), through), tuple(nodes))
@@ -82,7 +82,8 @@ def _what_left(places: Sequence[int | None], count: int) -> dict[int, list[int]]
     return left
 
 
-def _reference(item: ViewItem, message: Message) -> Reference:
+def reference_to(item: ViewItem, message: Message) -> Reference:
+    """The reference of an item whose message may be rewritten."""
     if item.message == message:
         return item.reference
     return ShortenedReference(item.sequence, message, item.handle)

@@ -9,11 +9,15 @@ rewrites no view, and a run of a million messages is one reference. View 0 has n
 `through` 0: it is the log. A view never changes; undoing a compaction selects the previous view.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from plimsoll.archive.records import Node, NodeLink, Span
 from plimsoll.messages import Message
+
+# Rewrites messages whose beginning changes at a place; returns as many.
+Rewrite: TypeAlias = Callable[[Sequence[Message], int], list[Message]]
 
 
 @dataclass(frozen=True, slots=True)

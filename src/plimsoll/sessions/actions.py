@@ -16,7 +16,9 @@ from typing import Any
 
 from plimsoll.archive import Action, Archive, CompactionEvent, Lease, Session, View
 from plimsoll.context.markers import without_prefix
+from plimsoll.dialects import drop_bound_thinking
 from plimsoll.errors import EditRefused, UserError
+from plimsoll.models import card_for
 from plimsoll.sessions.journal import ArchiveJournal
 from plimsoll.sessions.turn_lock import turn_lock
 from plimsoll.sessions.view_edits import (
@@ -119,7 +121,9 @@ class SessionActions:
 
     async def fork(self, *, at: int | None = None, title: str | None = None) -> Session:
         """Create a session that shares everything up to message `at` (by default all) and continues separately."""
-        return await self.archive.fork(self.id, at=at, title=title, actor=self.actor)
+        model = (await self.archive.session(self.id)).model
+        rewrite = drop_bound_thinking if card_for(model).preserved_thinking else None
+        return await self.archive.fork(self.id, at=at, title=title, actor=self.actor, rewrite=rewrite)
 
     async def exported(self, format: str, *, view: bool) -> None:
         """Record that the session was exported."""

@@ -33,7 +33,7 @@ from plimsoll.archive.sql.connection import Database, Result, SqlConnection
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.lineage import SessionRow, find
 from plimsoll.archive.sql.nodes import add as add_nodes
-from plimsoll.archive.views import View, ViewDraft, ViewItem
+from plimsoll.archive.views import Rewrite, View, ViewDraft, ViewItem
 from plimsoll.messages import Message
 
 # Messages per batch; takes 0.3 ms. Encoding all 730 of a conversation of 200,000 tokens at once takes 30 ms, which
@@ -106,9 +106,10 @@ class SqlArchive(Archive):
         title: str | None = None,
         view: int | None = None,
         actor: str = "",
+        rewrite: Rewrite | None = None,
     ) -> Session:
         async def work(db: SqlConnection, row: SessionRow) -> Session:
-            child = await forks.fork(db, row, at, title, view, self._random)
+            child = await forks.fork(db, row, at, title, view, self._random, rewrite)
             if actor:
                 details = {"session": child.id, "at": child.forked_at}
                 await actions.record(db, row, Action("fork", actor, details))

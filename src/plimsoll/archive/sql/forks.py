@@ -18,8 +18,8 @@ from plimsoll.archive.sql import actions, sessions, views
 from plimsoll.archive.sql.connection import SqlConnection
 from plimsoll.archive.sql.lineage import SessionRow, find, segments
 from plimsoll.archive.sql.log import require_message
-from plimsoll.archive.view_change import without_tail
-from plimsoll.archive.views import Reference, ShortenedReference, View, ViewDraft, merged
+from plimsoll.archive.view_change import reference_to, without_tail
+from plimsoll.archive.views import Reference, Rewrite, ShortenedReference, View, ViewDraft, merged
 from plimsoll.errors import UserError
 
 # The start of the first leaf, of a session or its ancestors, that covers a message and later ones.
@@ -33,7 +33,13 @@ WHERE n.kind = 'leaf' AND e.first <= ? AND e.last > ?
 
 
 async def fork(
-    db: SqlConnection, row: SessionRow, at: int | None, title: str | None, wanted: int | None, random: Random
+    db: SqlConnection,
+    row: SessionRow,
+    at: int | None,
+    title: str | None,
+    wanted: int | None,
+    random: Random,
+    rewrite: Rewrite | None,
 ) -> Session:
     """Create a session that starts in the state of another one after message `at`, without dropped messages."""
     point = row.session.messages if at is None else at
@@ -52,6 +58,8 @@ async def fork(
     references = merged(list(_cut(view.whole(point), point, dropped)))
     if references == base.whole(point):
         return child
+    if rewrite is not None and dropped:
+        references = await _rewritten(db, child, references, dropped[0], rewrite)
     draft = ViewDraft(base.number, *without_tail(references, point))
     return await _begin_with(db, child, draft, missing)
 
@@ -64,6 +72,17 @@ def _of_fork(edits: Sequence[Action], shown: Collection[int], point: int) -> Ite
                 yield one
         elif early := [number for number in one.details["messages"] if number <= point]:
             yield replace(one, details={"messages": early})
+
+
+async def _rewritten(
+    db: SqlConnection, child: Session, references: tuple[Reference, ...], dropped: int, rewrite: Rewrite
+) -> tuple[Reference, ...]:
+    """References to the messages as they are rewritten after the first one that is left out."""
+    row = await find(db, child.id, child.owner)
+    items = await views.items(db, row, View(0, references, child.messages))
+    place = next((n for n, item in enumerate(items) if item.sequence > dropped), len(items))
+    messages = rewrite([item.message for item in items], place)
+    return merged([reference_to(item, message) for item, message in zip(items, messages, strict=True)])
 
 
 async def _begin_with(

@@ -17,15 +17,17 @@ earlier messages without copying them.
 """
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from itertools import islice, takewhile
 
 from plimsoll.archive import Archive, CompactionEvent, Owner, UsageRecord, View, ViewItem, title_of
+from plimsoll.dialects import drop_bound_thinking
 from plimsoll.errors import Conflict, UnknownSession
 from plimsoll.gateway.dropin.client_conversation import ClientConversation
 from plimsoll.gateway.dropin.compacted_view import CompactedView, make_compacted_view
 from plimsoll.gateway.dropin.conversation_index import ConversationIndex, IndexEntry
 from plimsoll.messages import Message, answered_through
-from plimsoll.models import UsageAnchor
+from plimsoll.models import UsageAnchor, card_for
 from plimsoll.sessions import ArchiveJournal
 from plimsoll.sessions.pins import with_pins
 
@@ -190,7 +192,9 @@ class ConversationStore:
         archive = self._archive_of(conversation.owner)
         if conversation.parent is not None:
             session, at = conversation.parent
-            forked = await archive.fork(session, at=at, view=_number(conversation.compacted_view))
+            rewrite = drop_bound_thinking if card_for(model).preserved_thinking else None
+            view = _number(conversation.compacted_view)
+            forked = await archive.fork(session, at=at, view=view, rewrite=rewrite)
             return ArchiveJournal(archive, forked.id, self._holder, forked.messages)
         made = await archive.create_session(title=title_of(conversation.log), model=model, engine=engine)
         return ArchiveJournal(archive, made.id, self._holder, 0)
@@ -296,7 +300,7 @@ class ConversationStore:
                 and not await self._takes_later_replies(conversation.owner, session, base, at)
             ):
                 compacted_view = make_compacted_view(
-                    _without(items, hidden),
+                    _without(items, hidden, card_for(model).preserved_thinking),
                     conversation.ends,
                     lead,
                     at - lead,
@@ -350,8 +354,17 @@ def _up_to(items: Sequence[ViewItem], at: int) -> list[ViewItem]:
     return [item for item in items if item.node or item.sequence <= at]
 
 
-def _without(items: Sequence[ViewItem], numbers: Collection[int]) -> list[ViewItem]:
-    return [item for item in items if item.sequence not in numbers]
+def _without(items: Sequence[ViewItem], numbers: Collection[int], unbind: bool) -> list[ViewItem]:
+    """The items without these messages; `unbind`: and without signed thinking after the first of them."""
+    kept = [item for item in items if item.sequence not in numbers]
+    if not unbind or len(kept) == len(items):
+        return kept
+    first = next(place for place, item in enumerate(items) if item.sequence in numbers)
+    messages = drop_bound_thinking([item.message for item in kept], first)
+    return [
+        item if item.message is message else replace(item, message=message, shortened=True)
+        for item, message in zip(kept, messages, strict=True)
+    ]
 
 
 async def _unedited(archive: Archive, session: str, view: View, edited: Collection[int]) -> View:

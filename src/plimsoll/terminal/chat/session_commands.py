@@ -10,6 +10,7 @@ from rich.text import Text
 from plimsoll.archive import OPERATOR, Session
 from plimsoll.assembly import failed_plugins
 from plimsoll.errors import UserError
+from plimsoll.sessions import SessionActions
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.picker import Choice, pick
 from plimsoll.terminal.chat.status_lines import thousands
@@ -40,12 +41,16 @@ async def resume(talk: ChatSession, argument: str) -> None:
     await talk.reopen(found.id)
 
 
+def _actions(talk: ChatSession) -> SessionActions:
+    return SessionActions(talk.archive, talk.id, OPERATOR)
+
+
 async def fork(talk: ChatSession, argument: str) -> None:
     """Continue in a copy of this session, from its newest message or from message N."""
     if argument and not argument.isdecimal():
         raise UserError(f"{plain(argument)!r} is not a message number: /fork [N]")
     before = talk.id
-    child = await talk.archive.fork(talk.id, at=int(argument) if argument else None, actor=OPERATOR)
+    child = await _actions(talk).fork(at=int(argument) if argument else None)
     await talk.reopen(child.id, quiet=True)
     talk.screen.note(
         f"This is {child.id} now, a fork with {child.messages:,} messages. /resume {before} goes back.", ""
@@ -58,7 +63,7 @@ async def retry(talk: ChatSession, _argument: str) -> None:
     if stored is None:
         raise UserError("There is no request to repeat yet.")
     before = talk.id
-    child = await talk.archive.fork(talk.id, at=stored.sequence - 1, actor=OPERATOR)
+    child = await _actions(talk).fork(at=stored.sequence - 1)
     await talk.reopen(child.id, quiet=True)
     talk.screen.note(f"Asking again in {child.id}; /resume {before} shows the previous answer.")
     await talk.say(stored.message["content"])
