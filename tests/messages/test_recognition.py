@@ -89,7 +89,7 @@ def test_no_other_chain_has_more_fits_or_surer_ones(drawn):
     fits = [[AlignmentCandidate(*one) for one in fits] for fits in drawn]
     chain = [(n, place) for n, place in enumerate(best_alignment(fits, range(6))) if place is not None]
     every = [(n, fit.place) for n, one in enumerate(fits) for fit in one]
-    surety = {(n, fit.place): fit.surety for n, one in enumerate(fits) for fit in one}
+    surety = {(n, fit.place): fit.confidence for n, one in enumerate(fits) for fit in one}
 
     def worth(links):
         kinds = [surety[link] for link in links]
