@@ -220,7 +220,7 @@ def _show(found: Sequence[MeasuredConversation], plan: MeasurementPlan) -> None:
     console = Console(highlight=False)
     if not sys.stdout.isatty():
         console.width = 160
-    console.print(fitted(lambda without: _table(found, without), _EXPENDABLE, console.width))
+    console.print(bench_table(found, console.width))
     aim = f"target_tokens {knobs.target_tokens:,}, " if knobs.target_tokens else ""
     setting = f"{aim}target_ratio {knobs.target_ratio:g}, protect_last_n {knobs.protect_last_n}"
     console.print(Text(f"window {plan.window:,}, {setting}, no model; tokens are characters / 4", "dim"))
@@ -228,6 +228,11 @@ def _show(found: Sequence[MeasuredConversation], plan: MeasurementPlan) -> None:
         console.print(
             Text("The agent needed nothing from further back than 20 messages, so there are no far facts.")
         )
+
+
+def bench_table(found: Sequence[MeasuredConversation], width: int) -> Table:
+    """A row for each conversation, and their sum; columns that do not fit the width are left out."""
+    return fitted(lambda without: _table(found, without), _EXPENDABLE, width)
 
 
 def _table(found: Sequence[MeasuredConversation], without: frozenset[str]) -> Table:

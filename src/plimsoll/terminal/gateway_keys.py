@@ -9,18 +9,21 @@ only a digest is stored.
 
 import json
 import re
+import sys
 from datetime import UTC, datetime
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from plimsoll.archive import OPERATOR, Owner, key_owner
 from plimsoll.archive.key_format import new_key
 from plimsoll.archive.keys import AccessKey, KeyLimits, KeySnapshot, KeyUsage
 from plimsoll.errors import UserError
 from plimsoll.terminal.sessions.store_access import open_store
-from plimsoll.terminal.tables import plain
+from plimsoll.terminal.tables import WIDEST, plain
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
@@ -102,7 +105,8 @@ def list_keys(as_json: bool) -> None:
     elif not holding:
         click.echo("No keys. `plimsoll gateway keys add NAME` creates one.")
     else:
-        Console().print(_table(book, holding))
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDEST)
+        console.print(listed_keys(book, holding, console.width))
 
 
 def _holding(book: KeySnapshot) -> list[AccessKey]:
@@ -126,26 +130,44 @@ def _show(text: str, note: str) -> None:
     click.echo(note, err=True)
 
 
-def _table(book: KeySnapshot, holding: list[AccessKey]) -> Table:
+def listed_keys(book: KeySnapshot, holding: list[AccessKey], width: int) -> RenderableType:
+    """The keys as a table, or one below the other if the table is wider than the terminal.
+
+    Names, ids and numbers are never cut: other commands take the names, and a part of a number is a wrong number.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("name", "id", "since"):
-        table.add_column(title, no_wrap=title != "name")
+        table.add_column(title, no_wrap=True)
     for title in ("requests today", "tokens today", "USD today"):
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=True)
+    below = Text()
     for key in holding:
-        used, limits = book.today.get(key.id, KeyUsage()), key.limits
-        a_minute = f" ({limits.requests_per_minute:,}/min)" if limits.requests_per_minute else ""
-        tokens = f" of {limits.tokens_per_day:,}" if limits.tokens_per_day else ""
-        money = f" of {limits.money_per_day:,.2f}" if limits.money_per_day else ""
-        table.add_row(
-            f"{plain(key.name)}{f' (reads {key.reads})' if key.reads else ''}",
-            key.id,
-            datetime.fromtimestamp(key.created, UTC).strftime("%Y-%m-%d"),
-            f"{used.requests:,}{a_minute}",
-            f"{used.tokens:,}{tokens}",
-            f"{used.money:,.2f}{money}",
-        )
-    return table
+        name, *facts = _facts(key, book.today.get(key.id, KeyUsage()))
+        table.add_row(name, *facts)
+        id, since, requests, tokens, money = facts
+        below.append(f"{name}\n", "bold")
+        below.append(f"  {id}, since {since}\n  today: requests {requests}\n")
+        below.append(f"         tokens {tokens}\n         USD {money}\n")
+    below.rstrip()
+    console = Console(width=WIDEST)
+    fits = Measurement.get(console, console.options, table).maximum <= width
+    return table if fits else below
+
+
+def _facts(key: AccessKey, used: KeyUsage) -> tuple[str, ...]:
+    """Name, id, date, and today's requests, tokens and money, each with its limit."""
+    limits = key.limits
+    a_minute = f" ({limits.requests_per_minute:,}/min)" if limits.requests_per_minute else ""
+    tokens = f" of {limits.tokens_per_day:,}" if limits.tokens_per_day else ""
+    money = f" of {limits.money_per_day:,.2f}" if limits.money_per_day else ""
+    return (
+        f"{plain(key.name)}{f' (reads {plain(key.reads)})' if key.reads else ''}",
+        key.id,
+        datetime.fromtimestamp(key.created, UTC).strftime("%Y-%m-%d"),
+        f"{used.requests:,}{a_minute}",
+        f"{used.tokens:,}{tokens}",
+        f"{used.money:,.2f}{money}",
+    )
 
 
 def _as_json(key: AccessKey, used: KeyUsage) -> dict[str, object]:

@@ -10,10 +10,11 @@ the number of hidden items.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.panel import Panel
@@ -30,6 +31,7 @@ BAR = 24
 SMALL_BAR = 6
 BETWEEN_COLUMNS = 3
 WIDEST = 10_000  # no width limit while a table is measured
+_PERCENTAGE = 5  # columns of a percentage and the space before it
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 # Escape sequences, control characters, and characters that reorder the text around them.
 _CONTROL = re.compile(
@@ -85,16 +87,30 @@ def before_after(weighed: SizeComparison) -> Table:
     """Messages and tokens before and after, each with a bar of the remaining share."""
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)
     table.add_column("")
-    table.add_column("before", justify="right", header_style="dim")
-    table.add_column("after", justify="right", header_style="dim")
+    table.add_column("before", justify="right", header_style="dim", no_wrap=True)
+    table.add_column("after", justify="right", header_style="dim", no_wrap=True)
     table.add_column("")
     rows = (
         ("messages", weighed.messages_before, weighed.messages_after),
         ("tokens", weighed.tokens_before, weighed.tokens_after),
     )
     for name, before, after in rows:
-        table.add_row(name, f"{before:,}", Text(f"{after:,}", "bold"), bar(before, after))
+        table.add_row(name, f"{before:,}", Text(f"{after:,}", "bold"), ShareBar(before, after))
     return table
+
+
+@dataclass(frozen=True, slots=True)
+class ShareBar:
+    """The bar of the remaining share, shortened where numbers need the width."""
+
+    before: int
+    after: int
+
+    def __rich_measure__(self, _console: Console, _options: ConsoleOptions) -> Measurement:
+        return Measurement(_PERCENTAGE, _PERCENTAGE + BAR)
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        yield bar(self.before, self.after, min(BAR, max(0, options.max_width - _PERCENTAGE)))
 
 
 def bar(before: int, after: int, width: int = BAR) -> Text:

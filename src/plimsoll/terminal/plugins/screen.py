@@ -42,7 +42,10 @@ def run_screen(menu: Menu) -> None:
                     Window(FormattedTextControl(lambda: _way(menu)), height=2, wrap_lines=False),
                     Window(lines, wrap_lines=False),
                     Window(
-                        FormattedTextControl(lambda: menu.message), dont_extend_height=True, wrap_lines=True
+                        FormattedTextControl(
+                            lambda: message_lines(menu.message, app.output.get_size().columns)
+                        ),
+                        dont_extend_height=True,
                     ),
                     Window(FormattedTextControl(lambda: f" {menu.page.how}"), height=1),
                 ]
@@ -60,8 +63,9 @@ def _way(menu: Menu) -> StyleAndTextTuples:
     return [("class:way", " " + " › ".join(page.name for page in menu.way))]
 
 
-def _message(menu: Menu, width: int) -> str:
-    lines = textwrap.wrap(menu.message, max(20, width - 2))
+def message_lines(message: str, width: int) -> str:
+    """The message below the menu, wrapped between words; names stay whole, so that they can be copied."""
+    lines = textwrap.wrap(message, max(20, width - 2), break_on_hyphens=False)
     return "\n".join(f" {line}" for line in lines)
 
 
@@ -80,7 +84,7 @@ def _line_of_choice(menu: Menu, width: int) -> int:
 
 
 def _folded(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(20, width - _MARGIN)) or [""]
+    return textwrap.wrap(text, max(20, width - _MARGIN), break_on_hyphens=False) or [""]
 
 
 def _keys(menu: Menu) -> KeyBindings:

@@ -21,7 +21,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from plimsoll.archive import OPERATOR, Session
+from plimsoll.archive import OPERATOR, Action, Session
 from plimsoll.errors import Conflict, EditRefused, UserError
 from plimsoll.terminal.sessions.store_access import StoreAccess, open_store, session_ids
 from plimsoll.terminal.sessions.times import format_time
@@ -156,11 +156,24 @@ def actions(session: str, limit: int, as_json: bool) -> None:
         ]
         click.echo(json.dumps(facts, indent=2))
         return
+    # On a terminal, lines break between words, so that no id is torn apart; a file gets one line for each action.
+    console = Console(highlight=False)
     for one in done:
-        details = ", ".join(f"{name} {value}" for name, value in one.details.items())
-        click.echo(plain(f"{format_time(one.time)}  {one.actor}  {one.action}  {details}".rstrip()))
+        console.print(action_line(one), soft_wrap=not console.is_terminal)
     if not done:
         click.echo("No user has changed what the model sees.")
+
+
+def action_line(done: Action) -> Text:
+    """When, who, what, and the details in words."""
+    details = ", ".join(f"{name} {_in_words(value)}" for name, value in done.details.items())
+    return Text(plain(f"{format_time(done.time)}  {done.actor}  {done.action}  {details}".rstrip()))
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 ALL: tuple[click.Command, ...] = (compact, edit, drop, undo, redo, pin, unpin, fork, actions)

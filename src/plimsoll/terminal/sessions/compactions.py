@@ -1,6 +1,7 @@
 """Shows each compaction of a session: when, why, what it removed and what it kept.
 
-1 · 2026-11-15 09:45 · threshold · compressor
+────────────────────────────────────────────────────────────
+1 · 2026-11-15 09:45 · threshold · compressor · compacted
            before     after
 messages      118        27   ████▊···················   23 %
 tokens     96,000    21,000   █████▌··················   22 %
@@ -22,14 +23,14 @@ from plimsoll.terminal.sessions.times import format_time
 from plimsoll.terminal.tables import before_after, plain, summary_panel
 
 
-def heading(number: int, event: CompactionEvent) -> Rule:
-    """Time, trigger and outcome."""
+def heading(number: int, event: CompactionEvent) -> Group:
+    """Time, trigger and outcome, below a rule: within a rule, a narrow terminal would cut the outcome."""
     colours = {"compacted": "green", "refused": "yellow", "edited": "cyan"}
     colour = colours.get(event.outcome, "magenta")
     who = f" · by {event.author}" if event.author else ""
     engine = event.engine or "no engine"
     title = f"{number} · {format_time(event.time)} · {event.trigger} · {engine} · {event.outcome}{who}"
-    return Rule(Text(plain(title), f"bold {colour}"), align="left", style="dim")
+    return Group(Rule(style="dim"), Text(plain(title), f"bold {colour}"))
 
 
 def described(
