@@ -3,8 +3,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Worker processes of `make test`.
-WORKERS ?= 2
+# Worker processes of `make test`. Many tests wait for a server or a process, so three keep two cores busy.
+WORKERS ?= 3
 # Tests outside tests/peers that need programs which `make test` may lack: tmux, a Matrix homeserver.
 WITH_PROGRAMS := tests/terminal/test_tour.py tests/terminal/test_chat_in_a_terminal.py tests/gateway/test_matrix.py
 # Tests start hundreds of Python processes; without stored bytecode each of them compiles the whole package again.

@@ -273,14 +273,14 @@ def test_a_users_error_exits_with_2(
     assert capsys.readouterr().err == "plimsoll: the file is empty.\n"
 
 
-def test_an_interrupt_exits_with_130_and_says_nothing(
+def test_an_interrupt_exits_with_130_and_says_that_the_command_stopped(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a_command_that_raises(monkeypatch, KeyboardInterrupt())
     with pytest.raises(SystemExit) as left:
         main(["fail"])
     assert left.value.code == 130
-    assert capsys.readouterr().err.strip() == ""
+    assert capsys.readouterr().err.strip() == "plimsoll: Stopped."
 
 
 def test_any_other_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
