@@ -6,6 +6,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from message_builders import assistant, user
 from plimsoll import ContextCompressor
 from plimsoll.context.compressor import find_summary
 from plimsoll.context.lcm import LcmEngine
@@ -180,3 +181,22 @@ def test_what_is_remembered_has_a_limit_and_keeps_what_the_summary_quotes():
     assert remembered.source_of("summary 0: " + quoted).facts is None, (
         "only the newest summaries are remembered"
     )
+
+
+def test_the_goal_cites_the_message_of_the_person_and_not_that_of_a_program_before_it():
+    rules = "# AGENTS.md instructions for /src\n<INSTRUCTIONS>\nAlways lint.\n</INSTRUCTIONS>"
+    turns = [
+        one for n in range(60) for one in (user(f"Load ship {n}. " * 40), assistant(f"Ship {n} is loaded."))
+    ]
+    said = [
+        {"role": "system", "content": "You load ships."},
+        user(rules),
+        user("Plan the harbour of Whitby."),
+        assistant("I begin with the berths."),
+        *turns,
+    ]
+    engine = ContextCompressor(context_length=16_000)
+    engine.compress(said)
+    goal = next(line for line in engine.last_report.lines if line.section == "Goal")
+    assert "Whitby" in goal.text
+    assert [one.message for one in goal.sources] == [2]

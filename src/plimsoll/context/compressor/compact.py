@@ -198,9 +198,9 @@ def _numbered(plan: CompactionPlan, source: SummarySource, places: Sequence[int]
 
 
 def _opening_number(plan: CompactionPlan, numbers: Sequence[int]) -> int:
-    """The number of the first request; -1 if it does not stay in the head."""
-    head = plan.messages[: plan.bounds.head_end]
-    return next((numbers[place] for place, one in enumerate(head) if one.get("role") == "user"), -1)
+    """The number of the first request; -1 if it does not stay."""
+    place = plan.opening_place
+    return -1 if place is None else numbers[place]
 
 
 def _extended(

@@ -132,11 +132,16 @@ class CompactionPlan:
     @property
     def opening(self) -> str:
         """The first request, if it stays and a person wrote it; else empty."""
+        place = self.opening_place
+        return "" if place is None else without_harness_text(self.messages[place])
+
+    @property
+    def opening_place(self) -> int | None:
+        """The index of the first request, which may follow messages of programs; None if it does not stay."""
         for place, message in enumerate(self.messages):
-            said = without_harness_text(message) if message.get("role") == "user" else ""
-            if said:
-                return "" if any(place in run for run in self.bounds.middle) else said
-        return ""
+            if message.get("role") == "user" and without_harness_text(message):
+                return None if any(place in run for run in self.bounds.middle) else place
+        return None
 
     @property
     def summary_tokens(self) -> int:

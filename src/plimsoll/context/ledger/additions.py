@@ -17,9 +17,8 @@ from plimsoll.context.ledger.words import content_words, overlap
 MOST_ADDED = 10  # lines under the headings
 ADDED_SHARE = 0.15  # of the tokens that the model wrote
 LEAST_ADDED = 240  # tokens; a very short model summary must not lose people's rules
-LEAST_RESTORED = (
-    480  # tokens of wishes if a model dropped or inverted all rules: ten lines of the usual length
-)
+# Tokens of wishes if a short summary dropped or inverted all rules: ten lines of the usual length.
+LEAST_RESTORED = 480
 _ADDED_TO = ("Goal", CONSTRAINTS, "In Progress", "Blocked", "Next Steps")
 _SAME = 0.6  # minimum share of a line's words for the model to have stated it
 _PASSES = re.compile(

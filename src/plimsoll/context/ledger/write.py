@@ -168,13 +168,14 @@ def _fitting(items: Iterable[LedgerEntry], room: int) -> dict[LedgerEntry, None]
 def _added(chosen: Sequence[LedgerEntry], room: int, said: str) -> dict[LedgerEntry, None]:
     """The few items to add to a model's text.
 
-    Limits in force may exceed the share; so may wishes if none of the model's rules is true.
+    Limits in force may exceed the share. So may wishes if a short summary contains no true rule.
     """
     lines = said_lines(said)
     items = [one for one in _under_headings(chosen) if may_be_added(one)]
     share = min(room, max(LEAST_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
     has_rules = bool(section_lines(parse_sections(said).get(CONSTRAINTS, "")))
-    of_wishes = share if has_rules else min(room, max(LEAST_RESTORED, share))
+    is_short = share <= LEAST_ADDED
+    of_wishes = min(room, LEAST_RESTORED) if is_short and not has_rules else share
     fitting: dict[LedgerEntry, None] = {}
     used = 0
     for item in sorted(items, key=lambda one: added_rank(one, lines)):
