@@ -48,11 +48,13 @@ def talked(home, *arguments, **options):
 class Terminal:
     """A terminal of a given size with `plimsoll chat`, or another command, in it, driven by keys."""
 
-    def __init__(self, home, *arguments, command="chat", size=(100, 30), directory=None, **variables):
+    def __init__(
+        self, home, *arguments, program=PLIMSOLL, command="chat", size=(100, 30), directory=None, **variables
+    ):
         if shutil.which("tmux") is None:
             pytest.skip("tmux is not installed, so NO REAL TERMINAL WAS DRIVEN")
         self._socket = f"plimsoll-{uuid4().hex[:12]}"
-        program = shlex.join([PLIMSOLL, command, *arguments])
+        program = shlex.join([program, command, *arguments])
         self._tmux(
             "-f", "/dev/null", "new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), "-s", "chat",
             f"cd {shlex.quote(str(directory or home))} && {program}; echo left with $?; sleep 1000",
@@ -73,6 +75,16 @@ class Terminal:
         """A line, then Enter."""
         self._tmux("send-keys", "-t", "chat", "-l", text)
         self.press("Enter")
+
+    def paste(self, text):
+        """A text from the clipboard, marked as pasted as terminals do."""
+        self._tmux("set-buffer", text)
+        self._tmux("paste-buffer", "-p", "-t", "chat")
+
+    @property
+    def as_drawn(self):
+        """Everything on the screen and above it, with the line breaks of the terminal itself."""
+        return self._tmux("capture-pane", "-p", "-S", "-2000", "-t", "chat").stdout
 
     @property
     def shown(self):

@@ -136,6 +136,13 @@ def test_copy_hands_the_last_answer_to_the_program_of_the_desktop(home, tmp_path
     assert "There is no message 99; this session has 3." in done.beside
 
 
+def test_without_a_desktop_copy_says_that_the_terminal_may_not_accept_the_text(home):
+    with ScriptedServer([say("Twelve fathoms.")]) as server:
+        done = talk(home, server, "How deep?", "/copy", environ={"PATH": "/nowhere"})
+    assert "15 characters sent to the terminal." in done.beside
+    assert "copied" not in done.beside
+
+
 def test_edit_puts_what_the_editor_wrote_at_the_prompt(home, tmp_path, monkeypatch):
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nprintf "%s, at noon\\n" "$(cat $1)" > $1\n', "utf-8")
@@ -229,7 +236,7 @@ def test_inspect_shows_the_session_on_a_page_that_ends_with_the_chat(home):
     with ScriptedServer() as server:
         done = talk(home, server, "/inspect", "one", "/inspect --no-browser")
     assert "There is nothing to inspect yet." in done.beside
-    address = re.search(r"Inspector: (http://127\.0\.0\.1:\d+\S*)", done.beside.replace("\n", ""))
+    address = re.search(r"Inspector: (http://127\.0\.0\.1:\d+\S*)", done.beside)
     assert address, done.beside
     with pytest.raises(httpx.ConnectError):
         httpx.get(address[1], timeout=5)

@@ -32,6 +32,7 @@ from plimsoll.config import load_settings
 from plimsoll.errors import TranscriptError, UserError
 from plimsoll.quality import QualityFigures, SizeSettings, figures, fit, share
 from plimsoll.terminal.interruption import reporting_progress
+from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.tables import fitted, plain
 from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import read_example
@@ -104,7 +105,7 @@ def bench(
         raise _nothing(found, plan)
     of_files = [f"{one.place}: {note}" for one in found for note in one.notices]
     for notice in (*loaded.notices, *of_files, *_left_out(found), *_over(long_enough, budget)):
-        click.echo(f"note: {notice}", err=True)
+        show_notice(notice)
     if as_json:
         for one in long_enough:
             click.echo(json.dumps(_facts(one, plan)))

@@ -32,6 +32,7 @@ from plimsoll.plugins.prompt_file import read_prompt_file
 from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.providers.retry import Retries
 from plimsoll.terminal.interruption import CommandInterrupted
+from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.summary_model import open_summary_model
 from plimsoll.terminal.tables import plain
 from plimsoll.terminal.token_option import tokens_option
@@ -230,4 +231,4 @@ def _tell(folder: OutputFolder) -> None:
 
 def _note(*notices: str) -> None:
     for notice in notices:
-        click.echo(f"note: {notice}", err=True)
+        show_notice(notice)

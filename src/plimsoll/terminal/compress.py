@@ -31,6 +31,7 @@ from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.terminal.batch import compact_all
 from plimsoll.terminal.compress_report import print_json, show, show_summaries
 from plimsoll.terminal.interruption import reporting_progress
+from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.session_output import check_output, target_choice, write_converted
 from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, read_source
 from plimsoll.terminal.suggestions import nearest_model
@@ -335,4 +336,4 @@ def _model_failures(outcomes: Sequence[BatchOutcome], auxiliary: Auxiliary | Non
 
 def _tell(notices: Iterable[str]) -> None:
     for notice in notices:
-        click.echo(f"note: {notice}", err=True)
+        show_notice(notice)

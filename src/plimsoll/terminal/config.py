@@ -7,7 +7,6 @@ Output goes to standard output, notices to standard error, so that `show --json`
 
 import json
 import os
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from plimsoll.config import (
 )
 from plimsoll.terminal.explanation import explain as explain_resolution
 from plimsoll.terminal.explanation import values_per_model
+from plimsoll.terminal.prose import show_notice, show_sentence
 from plimsoll.terminal.tables import plain
 
 
@@ -100,7 +100,7 @@ def explain(key: str) -> None:
     loaded = load_settings()
     width = 12
     click.echo(f"{today} = {_text(setting, loaded.value(today))}")
-    click.echo(f"  {setting.description}")
+    show_sentence(setting.description, indent="  ")
     for name, text in _facts(loaded, setting, today):
         click.echo(f"  {name + ':':<{width}}{text}")
     for own, text in values_per_model(loaded, today):
@@ -147,9 +147,9 @@ def _explain_section(name: str) -> bool:
         is_pattern = "<" in setting.key  # one key for each name that a user chooses
         value = "" if is_pattern else f" = {_text(setting, loaded.value(setting.key))}{where}"
         click.echo(f"{setting.key}{value}")
-        for line in textwrap.wrap(setting.description, 96):
-            click.echo(f"  {line}")
-    click.echo("\n`plimsoll config explain KEY` shows the range, the source and the variable of one key.")
+        show_sentence(setting.description, indent="  ")
+    click.echo()
+    show_sentence("`plimsoll config explain KEY` shows the range, the source and the variable of one key.")
     return True
 
 
@@ -209,4 +209,4 @@ def _as_yaml(loaded: LoadedSettings, values: Mapping[str, Any], above: tuple[str
 
 def _tell(notices: Iterable[str]) -> None:
     for notice in notices:
-        click.echo(f"note: {plain(notice)}", err=True)
+        show_notice(plain(notice))

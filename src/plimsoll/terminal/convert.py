@@ -8,6 +8,7 @@ Notices go to standard error, the paths of written files to standard output.
 import click
 
 from plimsoll.models import card_for, estimate_messages_tokens_rough
+from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.session_output import check_output, target_choice, write_converted
 from plimsoll.terminal.session_source import latest_option, newest_of, read_source
 from plimsoll.transcripts import Transcript, converted, for_target
@@ -41,7 +42,7 @@ def convert(sources: tuple[str, ...], latest: str | None, target: str, output: s
     check_output(target, output, transcripts)
     for one in transcripts:
         for notice in (*one.notices, *_size_notice(one)):
-            click.echo(f"note: {one.place}: {notice}", err=True)
+            show_notice(f"{one.place}: {notice}")
     written = [converted(one, target, is_changed=False) for one in transcripts]
     for line in write_converted(target, output, written):
         click.echo(line)

@@ -40,6 +40,7 @@ from plimsoll.terminal.cost_policies import (
     under_policies,
 )
 from plimsoll.terminal.priced_replay import PricedReplay, conversation_name, short_tokens
+from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.suggestions import nearest_model
 from plimsoll.terminal.tables import fitted, plain
 from plimsoll.transcripts import Transcript, read_transcripts
@@ -97,7 +98,7 @@ def cost(
         _price(transcript, card, policy, settings.prompt_caching.strategy, gap) for transcript in transcripts
     ]
     for notice in (*loaded.notices, *policy.notices, *_notices(priced, card, policy)):
-        click.echo(f"note: {notice}", err=True)
+        show_notice(notice)
     if plot is not None:
         draw(priced, card, plot)
     policies = [under_policies(one.transcript, settings, card, policy, one.chosen, gap) for one in priced]

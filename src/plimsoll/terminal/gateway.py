@@ -16,6 +16,7 @@ from plimsoll.installation import install_command
 from plimsoll.plugins import COMPRESSOR
 from plimsoll.terminal.gateway_clients import client_address, client_lines
 from plimsoll.terminal.gateway_keys import keys
+from plimsoll.terminal.prose import show_notice, show_sentence
 
 _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec", "prometheus_client")
 
@@ -47,7 +48,7 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
         )
     loaded = load_settings()
     for notice in loaded.notices:
-        click.echo(f"note: {notice}", err=True)
+        show_notice(notice)
     section = loaded.settings.gateway
     host, port, workers = host or section.host, port or section.port, workers or section.workers
     address = client_address(host, port)
@@ -55,13 +56,14 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
     click.echo("\n".join(client_lines(address)), err=True)
     engine = loaded.settings.context.engine
     if engine != COMPRESSOR:
-        click.echo(
-            f"  context.engine {engine} serves sessions. Conversations of API clients are compacted by the built-in "
+        show_sentence(
+            f"context.engine {engine} serves sessions. Conversations of API clients are compacted by the built-in "
             "compressor, because their models do not have an engine's tools.",
+            indent="  ",
             err=True,
         )
     for line in filter(None, (platform.notice for platform in section.platforms.values())):
-        click.echo(f"  {line}", err=True)
+        show_sentence(line, indent="  ", err=True)
     # A separate program, so that signals, workers and memory are the gateway's own.
     options = ["--host", host, "--port", str(port), "--workers", str(workers)]
     options += ["--demo"] if demo else []

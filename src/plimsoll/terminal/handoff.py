@@ -22,6 +22,7 @@ from plimsoll.messages import SYSTEM_ROLES
 from plimsoll.models import estimate_messages_tokens_rough
 from plimsoll.plugins.prompt_file import read_prompt_file
 from plimsoll.secrets import redact
+from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.session_source import latest_option, newest_of, only_one, read_source
 from plimsoll.terminal.sessions import transfer
 from plimsoll.terminal.summary_model import open_summary_model
@@ -121,4 +122,4 @@ def _write(text: str, output: str | None) -> None:
 
 def _tell(notices: Iterable[str]) -> None:
     for notice in notices:
-        click.echo(f"note: {notice}", err=True)
+        show_notice(notice)

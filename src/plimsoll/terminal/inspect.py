@@ -20,6 +20,7 @@ from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import load_settings, plimsoll_home
 from plimsoll.errors import UnknownSession, UserError
 from plimsoll.installation import install_command
+from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, only_one, read_source
 from plimsoll.terminal.sessions.store_access import has_archive, open_store
 from plimsoll.transcripts import Transcript
@@ -86,7 +87,7 @@ def _options(source: str | None, line: int | None) -> list[str]:
         return stored
     transcript = only_one(read_source(source), line)
     for notice in transcript.notices:
-        click.echo(f"note: {transcript.place}: {notice}", err=True)
+        show_notice(f"{transcript.place}: {notice}")
     folder = tempfile.mkdtemp(prefix="plimsoll-inspect-")
     url = f"sqlite://{Path(folder) / 'archive.db'}"
     try:

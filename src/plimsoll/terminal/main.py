@@ -106,9 +106,14 @@ class CommandLineError(click.ClickException):
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
+        from plimsoll.terminal.prose import show_sentence
         from plimsoll.terminal.tables import plain  # it may quote a file or a key of somebody else
 
-        click.echo(f"plimsoll: {plain(self.message)}", file=file, err=file is None)
+        sentence = f"plimsoll: {plain(self.message)}"
+        if file is None:
+            show_sentence(sentence, err=True)
+        else:
+            click.echo(sentence, file=file)
 
 
 class LazyGroup(click.Group):

@@ -41,6 +41,7 @@ from plimsoll.providers import (
 )
 from plimsoll.providers.local import can_serve, embedded_model, is_fetched, model_path
 from plimsoll.settings.model import ModelSettings
+from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.tables import fitted, plain
 
 QUESTION = "Answer in one short sentence: what is a load line on a ship?"
@@ -104,7 +105,7 @@ def fetch() -> None:
     seconds = time.monotonic() - started
     click.echo(f"{model.name} is installed: {path} ({model.download} downloaded in {seconds:.1f} s)")
     if not can_serve():
-        click.echo(f"note: to run it, install xllamacpp: {install_command('local')}", err=True)
+        show_notice(f"to run it, install xllamacpp: {install_command('local')}")
 
 
 @models.command()
@@ -117,7 +118,7 @@ def test(model: str | None, provider: str | None, base_url: str | None, ask: str
     flags = {"model.name": model, "model.provider": provider, "model.base_url": base_url}
     loaded = load_settings(flags=flags)
     for notice in loaded.notices:
-        click.echo(f"note: {notice}", err=True)
+        show_notice(notice)
     settings = loaded.settings.model
     home = plimsoll_home()
     try:

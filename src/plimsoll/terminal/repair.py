@@ -18,6 +18,7 @@ import click
 
 from plimsoll.dialects import dialect_named
 from plimsoll.errors import UserError
+from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, only_one, read_source
 from plimsoll.terminal.tables import plain
 from plimsoll.transcripts import Transcript, counted, format_dialect, read_body, write_file
@@ -87,7 +88,7 @@ def repair(
     path = newest_of(latest) if latest else str(source)
     original = _read(path, dialect, line)
     for notice in original.notices:
-        click.echo(f"note: {original.place}: {notice}", err=True)
+        show_notice(f"{original.place}: {notice}")
     named = model or str(original.body.get("model") or "")
     repaired = repair_body(original.body, original.dialect, model=named, is_portable=portable)
     for shown in _json_lines(repaired) if as_json else _report(original, repaired):

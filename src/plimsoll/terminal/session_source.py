@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import click
 
 from plimsoll.errors import UnknownSession, UserError
+from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.sessions import transfer
 from plimsoll.terminal.sessions.store_access import has_archive, open_store
 from plimsoll.terminal.tables import plain
@@ -39,7 +40,7 @@ def latest_option(command: Command) -> Command:
 def newest_of(agent: str) -> str:
     """The newest session of an agent in the current directory; a note says which."""
     path = newest_session(agent, os.environ, Path.home(), str(Path.cwd()))
-    click.echo(f"note: reading {path}", err=True)
+    show_notice(f"reading {path}")
     return str(path)
 
 

@@ -32,7 +32,7 @@ async def usage(talk: ChatSession, _argument: str) -> None:
         table.add_row(Text(name, "dim"), f"{value:,}")
     for part in money_parts(total):
         is_share = part.startswith("cache ")
-        label = "cache hits" if is_share else "money"
+        label = "cache hits" if is_share else "cost"
         table.add_row(Text(label, "dim"), part.removeprefix("cache ") if is_share else part)
     if total.unpriced:
         table.add_row(Text("requests without a price", "dim"), f"{total.unpriced:,}")

@@ -29,14 +29,14 @@ _PASTE_IMAGE = (
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
-async def copy_text(text: str, environ: Mapping[str, str], write: Callable[[str], object]) -> str:
-    """Copy the text; returns how. `write` sends characters to the terminal."""
+async def copy_text(text: str, environ: Mapping[str, str], write: Callable[[str], object]) -> str | None:
+    """Copy the text; returns the program that did it, or None if `write` sent it to the terminal."""
     for command in _usable(_COPY, environ):
         if (await _run(command, text.encode())) is not None:
             return command[0]
     packed = base64.b64encode(text.encode()).decode()
     write(f"\x1b]52;c;{packed}\x07")
-    return "the terminal (OSC 52)"
+    return None
 
 
 async def pasted_image(environ: Mapping[str, str]) -> bytes | None:

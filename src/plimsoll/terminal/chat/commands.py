@@ -97,7 +97,8 @@ async def compress(talk: ChatSession, argument: str) -> None:
 async def preview(talk: ChatSession, focus: str | None) -> None:
     """Show what `/compress` would do, without calling a model or changing anything."""
     agent = talk.opened.conversation.agent
-    report = await agent.preview(focus)
+    with talk.screen.busy("Computing the preview."):
+        report = await agent.preview(focus)
     if report is None or report.outcome != "compacted":
         why = plain(report.reason) if report else ""
         talk.screen.note(f"nothing would change: {why}")
@@ -107,7 +108,7 @@ async def preview(talk: ChatSession, focus: str | None) -> None:
         talk.screen.show(cleared_list(report.pruned))
     talk.screen.show(summary_panel(report.whole_summary, report.summary_source))
     writer = talk.opened.summaries.candidates
-    who = f" With `/compress`, {plain(writer[0].title)} writes the summary." if writer else ""
+    who = f" Without {PREVIEW}, {plain(writer[0].title)} writes the summary." if writer else ""
     name = agent.compactor.engine.name
     if not can_draft(agent.compactor.engine):
         who = f" The engine {plain(name)} has no preview; this is what the built-in compressor would do."

@@ -29,8 +29,10 @@ async def inspect(talk: ChatSession, argument: str) -> None:
         env={**talk.environ, "PLIMSOLL_HOME": str(talk.home)},
     )
     talk.on_leaving.append(lambda: _end(page))
-    link = await _link(page)
-    talk.screen.note(f"{_LINK}{link} (until you leave the chat)", "")
+    with talk.screen.busy("Opening the inspector."):
+        link = await _link(page)
+    talk.screen.note(f"{_LINK}{link}", "")
+    talk.screen.note("The page stays open until you leave the chat.")
 
 
 async def _link(page: Process) -> str:

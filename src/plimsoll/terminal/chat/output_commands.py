@@ -22,6 +22,10 @@ from plimsoll.terminal.tables import plain
 
 _FORMATS = {"markdown": "markdown", "md": "markdown", "html": "html", "json": "openai"}
 _SUFFIXES = {"markdown": ".md", "html": ".html", "openai": ".json"}
+OSC_52 = (
+    "It puts them on the clipboard if its settings allow OSC 52; otherwise install wl-copy, xclip or xsel, "
+    "or write a file with /export."
+)
 EXPORT_USAGE = "/export [markdown|html|json] [FILE]"
 
 
@@ -50,8 +54,11 @@ async def copy(talk: ChatSession, argument: str) -> None:
     text = text_of(await _message(talk, int(argument)) if argument else await _last_answer(talk))
     if not text:
         raise UserError("That message has no text to copy.")
-    way = await copy_text(text, talk.environ, talk.screen.write_control)
-    talk.screen.note(f"{len(text):,} characters copied with {way}.", "green")
+    program = await copy_text(text, talk.environ, talk.screen.write_control)
+    if program:
+        talk.screen.note(f"{len(text):,} characters copied with {program}.", "green")
+    else:
+        talk.screen.note(f"{len(text):,} characters sent to the terminal. {OSC_52}", "yellow")
 
 
 async def edit(talk: ChatSession, argument: str) -> None:

@@ -36,6 +36,7 @@ async def converse(talk: ChatSession, hint: Hint | None = None) -> None:
         bottom_toolbar=lambda: _toolbar(talk, hint),
         style=PROMPT_STYLE,
         erase_when_done=False,
+        prompt_continuation=" " * len(MARK),  # further lines of a message are aligned with its first
         reserve_space_for_menu=4,
         editing_mode=editing_mode(talk.environ, Path.home()),
         enable_open_in_editor=True,

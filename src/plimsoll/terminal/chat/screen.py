@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.markdown import Markdown
@@ -55,8 +56,11 @@ class Screen:
 
     def note(self, sentence: str, style: str = QUIET) -> None:
         """Show a notice."""
-        # A file has no width limit.
-        self.beside.print(Text(plain(sentence), style), soft_wrap=not self.beside.is_terminal)
+        said = plain(sentence)
+        # A file has no width limit. A link or path that is longer than a line is left to the terminal, which knows
+        # that its lines belong together: it can be clicked and copied.
+        is_long = any(cell_len(word) > self.beside.width for word in said.split())
+        self.beside.print(Text(said, style), soft_wrap=is_long or not self.beside.is_terminal)
 
     def emit(self, event: Event) -> None:
         """Show an event of the turn."""

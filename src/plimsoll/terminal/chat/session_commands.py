@@ -53,7 +53,7 @@ async def fork(talk: ChatSession, argument: str) -> None:
     child = await _actions(talk).fork(at=int(argument) if argument else None)
     await talk.reopen(child.id, quiet=True)
     talk.screen.note(
-        f"This is {child.id} now, a fork with {child.messages:,} messages. /resume {before} goes back.", ""
+        f"Continuing in {child.id}, a fork with {child.messages:,} messages.\n/resume {before} goes back.", ""
     )
 
 
@@ -65,7 +65,7 @@ async def retry(talk: ChatSession, _argument: str) -> None:
     before = talk.id
     child = await _actions(talk).fork(at=stored.sequence - 1)
     await talk.reopen(child.id, quiet=True)
-    talk.screen.note(f"Asking again in {child.id}; /resume {before} shows the previous answer.")
+    talk.screen.note(f"Asking again in {child.id}.\n/resume {before} shows the previous answer.")
     await talk.say(stored.message["content"])
 
 

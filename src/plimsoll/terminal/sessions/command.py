@@ -21,6 +21,7 @@ from rich.text import Text
 from plimsoll.archive import OPERATOR, Action, Node, Owner, SearchPage, SearchQuery, Session, View
 from plimsoll.errors import UserError
 from plimsoll.terminal.interruption import reporting_progress
+from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.sessions import actions, compactions, conversation, hits, listing, transfer
 from plimsoll.terminal.sessions.store_access import (
     StoreAccess,
@@ -228,7 +229,7 @@ def import_files(paths: tuple[str, ...], title: str | None) -> None:
     transcripts = transfer.read(paths)
     for transcript in transcripts:
         for notice in transcript.notices:
-            click.echo(f"note: {transcript.place}: {notice}", err=True)
+            show_notice(f"{transcript.place}: {notice}")
     stored = 0
     with (
         reporting_progress(lambda: f"{stored:,} of {len(transcripts):,} conversations were imported."),

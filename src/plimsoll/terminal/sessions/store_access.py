@@ -22,6 +22,7 @@ from plimsoll.archive import OPERATOR, Archive, ArchiveStore, Session
 from plimsoll.archive.open_archive import archive_file, open_archive
 from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.errors import UserError
+from plimsoll.terminal.prose import show_notice
 
 Result = TypeVar("Result")
 COMPLETIONS = 50
@@ -54,7 +55,7 @@ def open_store(*, create: bool = False) -> Iterator[StoreAccess]:
     """Open the configured archive; with `create`, create it if it does not exist."""
     loaded = load_settings()
     for notice in loaded.notices:
-        click.echo(f"note: {notice}", err=True)
+        show_notice(notice)
     url, home = loaded.settings.archive.url, plimsoll_home()
     path = archive_file(url, home)
     if not create and path is not None and not path.exists():
