@@ -207,3 +207,23 @@ def test_a_time_to_wait_that_is_only_in_the_words_of_an_upstream_is_a_header_for
     upstream.server.inject(fault(429, message="Please retry in 34.07s."))
     refused = upstream.ask(dialect_named(client), HELLO, False)
     assert refused.headers.get("retry-after") == (None if client == upstream.name else "35")
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+@pytest.mark.parametrize("client", NAMES)
+def test_a_number_that_json_cannot_write_is_refused_in_the_clients_dialect(
+    upstream: Upstream, client: str, number: str
+) -> None:
+    dialect = dialect_named(client)
+    body = dialect.encode_request(ChatRequest(upstream.model, HELLO, max_tokens=500))
+    odd = json.dumps({**body, "temperature": "odd"}).replace('"odd"', number)
+    name, value = dialect.auth(KEY)
+    before = len(upstream.server.requests)
+    refused = http().post(
+        dialect.url(dialect.local_url(upstream.gateway.url), upstream.model, False),
+        content=odd,
+        headers={name: value, "content-type": "application/json"},
+    )
+    assert (refused.status_code, dialect.is_error(refused.json())) == (400, True), refused.text
+    assert number in str(client_error(dialect, refused))
+    assert len(upstream.server.requests) == before

@@ -72,14 +72,14 @@ def workers_of(gateway: RunningGateway) -> Workers:
 def parses_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the threads of this process that parse a large body."""
     threads: list[str] = []
-    original = jsontext.read
+    original = jsontext.read_request
 
     def recorded(raw: bytes) -> Any:
         if len(raw) >= LARGE_BYTES:
             threads.append(threading.current_thread().name)
         return original(raw)
 
-    monkeypatch.setattr(jsontext, "read", recorded)
+    monkeypatch.setattr(jsontext, "read_request", recorded)
     return threads
 
 
@@ -131,7 +131,7 @@ def test_other_requests_are_served_while_a_large_body_is_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arrived, goes_on = threading.Event(), threading.Event()
-    original = jsontext.read
+    original = jsontext.read_request
 
     def slow(raw: bytes) -> Any:
         if len(raw) >= LARGE_BYTES:
@@ -139,7 +139,7 @@ def test_other_requests_are_served_while_a_large_body_is_parsed(
             goes_on.wait(30)
         return original(raw)
 
-    monkeypatch.setattr(jsontext, "read", slow)
+    monkeypatch.setattr(jsontext, "read_request", slow)
     with (
         ScriptedServer() as server,
         RunningGateway(

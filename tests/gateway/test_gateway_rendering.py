@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,3 +107,11 @@ def test_numbers_of_any_length_stay_what_they_are() -> None:
     assert jsontext.write(jsontext.read(b'{"id":123456789012345678901234567890}')) == (
         b'{"id":123456789012345678901234567890}'
     )
+
+
+def test_only_a_request_must_have_finite_numbers() -> None:
+    for raw in (b'{"a":NaN}', b'{"a":[-Infinity]}', b'{"a":1e999}', b'{"half":"\\ud800","a":-1e400}'):
+        assert isinstance(jsontext.read(raw), dict)  # an upstream's reply
+        with pytest.raises(ValueError, match=r"NaN|Infinity|too large"):
+            jsontext.read_request(raw)
+    assert jsontext.read_request(b'{"half":"\\ud800","a":1e308}')["a"] == 1e308

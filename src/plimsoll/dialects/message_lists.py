@@ -24,6 +24,12 @@ def checked_messages(body: Body, start: int = 0) -> list[WireMessage]:
     return messages
 
 
+def checked_conversation(body: Body) -> list[WireMessage]:
+    """The messages of a body with its system prompt beside them. Raises `InvalidConversation` like the others."""
+    require_part_types(body.get("system"), "the system prompt")
+    return checked_messages(body)
+
+
 def require_part_types(parts: Any, where: str) -> None:
     """Raise `InvalidConversation` if a part, or a part of a tool result, has a type that is not a string.
 

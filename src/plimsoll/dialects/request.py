@@ -3,12 +3,15 @@
 Messages, tools and `tool_choice` are in OpenAI's shape. All other fields of a
 dialect are in `extra` under the dialect's name and are only sent in the same
 dialect: another provider would reject them.
+
+A request checks the types of its fields, because a client may send anything and every encoder relies on them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message
 
 Tool: TypeAlias = dict[str, Any]
@@ -44,6 +47,21 @@ class ChatRequest:
     thinking: Thinking | None = None
     extra: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if self.max_tokens is not None and not _is_whole(self.max_tokens):
+            raise _wrong("max_tokens", "a whole number", self.max_tokens)
+        for name, value in (("temperature", self.temperature), ("top_p", self.top_p)):
+            if value is not None and not (_is_whole(value) or isinstance(value, float)):
+                raise _wrong(name, "a number", value)
+        for tool in self.tools:
+            if not isinstance(tool.get("type", ""), str):
+                raise _wrong("the type of a tool", "a string", tool["type"])
+        choice = self.tool_choice
+        if choice is not None and not isinstance(choice, str | dict):
+            raise _wrong("tool_choice", "a string or an object", choice)
+        if isinstance(choice, dict) and not isinstance(choice.get("function", {}), dict):
+            raise _wrong("tool_choice.function", "an object", choice["function"])
+
     def extra_for(self, dialect: str) -> dict[str, Any]:
         """The fields that are only sent in one dialect."""
         return dict(self.extra.get(dialect, {}))
@@ -52,3 +70,19 @@ class ChatRequest:
         """The first of these fields that the client set, in any dialect; None if it set none."""
         fields = (fields[name] for name in names for fields in self.extra.values() if name in fields)
         return next((value for value in fields if value is not None), None)
+
+
+def stop_sequences(value: Any) -> tuple[str, ...]:
+    """The stop sequences of a body: none, one text, or a list of texts."""
+    texts = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InvalidConversation("stop sequences must be a string or a list of strings")
+    return tuple(texts)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _wrong(name: str, wanted: str, value: object) -> InvalidConversation:
+    return InvalidConversation(f"{name} must be {wanted}, not {type(value).__name__}")

@@ -28,7 +28,7 @@ from plimsoll.dialects.interfaces import (
     WireMessage,
 )
 from plimsoll.dialects.mapping import Findings, examine
-from plimsoll.dialects.message_lists import checked_messages, require_part_types
+from plimsoll.dialects.message_lists import checked_conversation
 from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.request import ChatRequest, Tool
 from plimsoll.dialects.sse import SseEvent, json_event
@@ -94,8 +94,7 @@ class AnthropicDialect(Dialect):
         return tuple(unmarked(m) for m in decode_anthropic_conversation(body.get("system"), ()))
 
     def messages(self, body: Body) -> list[WireMessage]:
-        require_part_types(body.get("system"), "the system prompt")
-        return checked_messages(body)
+        return checked_conversation(body)
 
     def with_messages(self, body: Body, messages: Sequence[WireMessage], *, has_note: bool = False) -> Body:
         changed = {**body, "messages": list(messages)}

@@ -12,8 +12,8 @@ from plimsoll.dialects.anthropic.conversation import (
 )
 from plimsoll.dialects.anthropic.rules import AnthropicRules, rules_for
 from plimsoll.dialects.anthropic.tools import decode_choice, decode_tools, encode_choice, encode_tools
-from plimsoll.dialects.request import ChatRequest, Thinking
-from plimsoll.errors import InvalidConversation
+from plimsoll.dialects.message_lists import checked_conversation
+from plimsoll.dialects.request import ChatRequest, Thinking, stop_sequences
 
 # Every request requires a limit; a caller that knows the model sets a better one.
 DEFAULT_MAX_TOKENS = 8_192
@@ -50,9 +50,7 @@ def encode_request(request: ChatRequest, rules: AnthropicRules | None = None) ->
 
 def decode_request(body: dict[str, Any]) -> ChatRequest:
     """Decode a client's request."""
-    messages = body.get("messages")
-    if not isinstance(messages, list):
-        raise InvalidConversation(f"messages must be a list, not {type(messages).__name__}")
+    messages = checked_conversation(body)
     choice, parallel = decode_choice(body.get("tool_choice"))
     extra = {key: value for key, value in body.items() if key not in _NAMED}
     output = extra.pop("output_config", None)
@@ -67,7 +65,7 @@ def decode_request(body: dict[str, Any]) -> ChatRequest:
         max_tokens=body.get("max_tokens"),
         temperature=body.get("temperature"),
         top_p=body.get("top_p"),
-        stop=tuple(body.get("stop_sequences") or ()),
+        stop=stop_sequences(body.get("stop_sequences")),
         tool_choice=choice,
         parallel_tool_calls=parallel,
         stream=bool(body.get("stream")),

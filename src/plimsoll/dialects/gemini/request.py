@@ -11,7 +11,7 @@ from plimsoll.dialects.gemini.conversation import decode_contents, encode_conten
 from plimsoll.dialects.gemini.rules import GeminiRules, rules_for
 from plimsoll.dialects.gemini.spelling import camel_cased
 from plimsoll.dialects.gemini.tools import decode_choice, decode_tools, encode_choice, encode_tools
-from plimsoll.dialects.request import ChatRequest, Thinking
+from plimsoll.dialects.request import ChatRequest, Thinking, stop_sequences
 from plimsoll.errors import InvalidConversation
 
 MOST_STOPS = 5  # Google's limit
@@ -75,7 +75,7 @@ def decode_request(body: dict[str, Any], model: str = "", stream: bool = False) 
         max_tokens=values["maxOutputTokens"],
         temperature=values["temperature"],
         top_p=values["topP"],
-        stop=tuple(stops) if isinstance(stops, list) else (),
+        stop=stop_sequences(stops),
         tool_choice=choice,
         stream=stream,
         thinking=thinking,

@@ -62,7 +62,7 @@ def encode_choice(choice: ToolChoice | None) -> dict[str, Any] | None:
 
 def decode_choice(config: Any) -> ToolChoice | None:
     """The canonical `tool_choice`."""
-    if not isinstance(config, dict) or config.get("mode") not in _MODES:
+    if not isinstance(config, dict) or str(config.get("mode")) not in _MODES:
         return None
     names, word = config.get("allowedFunctionNames"), _MODES[config["mode"]]
     names = [str(name) for name in names] if isinstance(names, list) else []

@@ -17,7 +17,6 @@ from typing import Any
 
 from plimsoll.dialects.blocks.assistant import is_signed
 from plimsoll.dialects.openai.anthropic_content import flattened, named_file, text_of_block, with_error_mark
-from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message, Part
 
 _FOREIGN_KEYS = frozenset({"thinking_blocks", "block_order", "is_error", "anthropic", "gemini", "responses"})
@@ -55,16 +54,6 @@ def encode_messages(messages: Sequence[Message], markers: bool) -> list[Message]
                 wire = _with_error(wire)
         encoded.append(wire)
     return [*encoded, *_media_message(media)]
-
-
-def decode_messages(messages: Any) -> tuple[Message, ...]:
-    """The canonical messages of a request, checked to be objects with a role."""
-    if not isinstance(messages, list):
-        raise InvalidConversation(f"messages must be a list, not {type(messages).__name__}")
-    for index, message in enumerate(messages):
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise InvalidConversation(f"message {index}: every message is an object with a role")
-    return tuple(dict(message) for message in messages)
 
 
 def without(item: dict[str, Any], markers: bool) -> dict[str, Any]:

@@ -7,8 +7,8 @@ dialect. Keys have a fixed order, so that equal requests are equal bytes.
 from typing import Any
 
 from plimsoll.dialects.efforts import effort_of, nearest_effort
+from plimsoll.dialects.message_lists import checked_messages
 from plimsoll.dialects.openai.messages import (
-    decode_messages,
     encode_messages,
     takes_markers,
     takes_signatures,
@@ -16,7 +16,7 @@ from plimsoll.dialects.openai.messages import (
     without_signatures,
 )
 from plimsoll.dialects.openai.rules import REASONING, OpenAiRules, rules_for
-from plimsoll.dialects.request import ChatRequest, Thinking, Tool
+from plimsoll.dialects.request import ChatRequest, Thinking, Tool, stop_sequences
 from plimsoll.messages import Message
 
 _OWN_TOOLS = frozenset({"function", "custom"})
@@ -54,7 +54,6 @@ def _messages(request: ChatRequest, markers: bool) -> list[Message]:
 
 def decode_request(body: dict[str, Any]) -> ChatRequest:
     """Decode a client's request."""
-    stop = body.get("stop")
     limit = body.get("max_completion_tokens")
     options = body.get("stream_options")
     options = dict(options) if isinstance(options, dict) else {}
@@ -64,12 +63,12 @@ def decode_request(body: dict[str, Any]) -> ChatRequest:
         extra["stream_options"] = options
     return ChatRequest(
         model=str(body.get("model") or ""),
-        messages=decode_messages(body.get("messages")),
+        messages=tuple(dict(message) for message in checked_messages(body)),
         tools=_tools(body.get("tools")),
         max_tokens=body.get("max_tokens") if limit is None else limit,
         temperature=body.get("temperature"),
         top_p=body.get("top_p"),
-        stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
+        stop=stop_sequences(body.get("stop")),
         tool_choice=body.get("tool_choice"),
         parallel_tool_calls=body.get("parallel_tool_calls"),
         stream=bool(body.get("stream")),

@@ -90,7 +90,7 @@ def decode_request(body: Body) -> ChatRequest:
         model=str(body.get("model") or ""),
         messages=(*lead_of(body, lead), *(message_of(said, index) for index in range(len(said)))),
         tools=decode_tools(tools_of(body)),
-        max_tokens=limit if isinstance(limit, int) else None,
+        max_tokens=limit,
         temperature=body.get("temperature"),
         top_p=body.get("top_p"),
         tool_choice=decode_choice(body.get("tool_choice")),

@@ -64,7 +64,7 @@ def parse_body(raw: bytes, limits: GatewaySection) -> dict[str, Any]:
         )
         raise Refused(413, "request_too_large", detail)
     try:
-        body = jsontext.read(raw)
+        body = jsontext.read_request(raw)
     except (ValueError, RecursionError) as error:
         detail = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise Refused(

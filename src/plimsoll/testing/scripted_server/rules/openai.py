@@ -198,6 +198,10 @@ def _limits(checked: CheckedRequest) -> Iterator[Refusal]:
         limit = body.get(name)
         if limit is None:
             continue
+        if not isinstance(limit, int):
+            text = f"Invalid type for '{name}': expected an integer, but got {type(limit).__name__} instead."
+            yield bad(text, name, "invalid_type")
+            continue
         if name == "max_tokens" and limit_key(checked.request.model) != name:
             yield bad(
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use "

@@ -128,7 +128,7 @@ def _pairs(items: list[Item]) -> Iterator[Refusal]:
 
 
 def _reasoning_items(items: list[Item], required: Mapping[str, str]) -> Iterator[Refusal]:
-    present = {item.get("id") for item in items if item.get("type") == "reasoning"}
+    present = {str(item.get("id")) for item in items if item.get("type") == "reasoning"}
     for index, item in enumerate(items):
         follower = items[index + 1] if index + 1 < len(items) else {}
         if item.get("type") == "reasoning" and not is_of_answer(follower):
