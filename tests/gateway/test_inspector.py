@@ -47,6 +47,14 @@ def test_the_page_is_an_empty_shell_that_may_load_nothing_from_elsewhere(tmp_pat
     assert sum(len(one.content) for one in answers) < LARGEST / 5
 
 
+def test_the_page_is_built_before_anyone_opens_it(tmp_path: Path) -> None:
+    for part in (shell, script, stylesheet):
+        part.cache_clear()
+    with gateway(tmp_path):
+        pass
+    assert [part.cache_info().currsize for part in (shell, script, stylesheet)] == [1, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("path", "headers", "status"),
     [

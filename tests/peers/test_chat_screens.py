@@ -25,7 +25,7 @@ EVERYDAY = {
     "search": ("/search fathoms", "assistant"),
     "sessions": ("/sessions", "a unique prefix"),
     "nothing-to-undo": ("/undo", "has no compaction or edit"),
-    "compact": ("/compact", "nothing to compress yet"),
+    "compact": ("/compact", "nothing to compact yet"),
     "preview": ("/compact --preview", "nothing would change"),
     "unknown-handle": ("/recall h:zzz", "A handle looks like"),
     "inspect": ("/inspect --no-browser", "until you leave the chat"),

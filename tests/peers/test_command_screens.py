@@ -53,22 +53,24 @@ def words_wider_than(width, shown):
     ]
 
 
-@pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
-def test_the_gateway_shows_where_to_point_clients_and_what_it_answers(tmp_path, size):
+@pytest.mark.parametrize(("size", "workers"), [*zip(SIZES, ("1", "2"), strict=True)], ids=["80x24", "120x40"])
+def test_the_gateway_shows_where_to_point_clients_and_what_it_answers(tmp_path, size, workers):
     port = free_port()
     with ScriptedServer([say("Twelve.")]) as server:
         (tmp_path / "config.yaml").write_text(configured(server), "utf-8")
-        with Terminal(tmp_path, "--port", str(port), command="gateway", size=size) as screen:
+        options = ("--port", str(port), "--workers", workers)
+        with Terminal(tmp_path, *options, command="gateway", size=size) as screen:
             camera = Camera(screen, size)
-            shown = camera.take("gateway-start", "upstream: ")
+            shown = camera.take("gateway-start", "Ready. Press Ctrl-C to stop.")
             asked = {"model": "gpt-5", "messages": [{"role": "user", "content": "How deep?"}]}
-            with httpx.Client(transport=httpx.HTTPTransport(retries=10), timeout=60) as client:
-                answer = client.post(f"http://127.0.0.1:{port}/v1/chat/completions", json=asked)
+            answer = httpx.post(f"http://127.0.0.1:{port}/v1/chat/completions", json=asked, timeout=60)
             assert answer.status_code == 200
             camera.take("gateway-log", "/v1/chat/completions")
             screen.press("C-c")
             camera.take("gateway-stopped", "left with ")
     lines = shown.splitlines()
+    assert shown.index("upstream: ") < shown.index("Ready.")
+    assert shown.count("Ready.") == 1
     for client in ("claude", "codex", "gemini", "aider", "OPENAI_BASE_URL=", "ANTHROPIC_BASE_URL="):
         assert any(re.search(rf"{client}.*#|{client}.*:{port}", line) and len(line) <= 80 for line in lines)
 

@@ -12,7 +12,7 @@ from plimsoll.testing.scripted_server import ScriptedServer
 def test_compress_says_that_there_is_nothing_yet(tmp_path):
     with ScriptedServer() as server:
         done = talked(tmp_path / "home", said="one\ntwo\nthree\n/compress\n", config=configured(server))
-    assert re.search(r"^nothing to compress yet \(7 messages, [\d,]+ tokens\)$", done.stderr, re.M)
+    assert re.search(r"^nothing to compact yet \(7 messages, [\d,]+ tokens\)$", done.stderr, re.M)
     assert "→" not in done.stderr
 
 

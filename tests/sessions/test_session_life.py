@@ -171,5 +171,5 @@ def test_by_hand_there_is_nothing_to_compress_in_a_short_conversation(tmp_path):
     with ScriptedServer(lambda request: say("ok"), model=MODEL) as server:
         event, events = asyncio.run(run(server))
     assert event.outcome == "refused"
-    assert event.reason.startswith("nothing to compress yet (7 messages, ")
+    assert event.reason.startswith("nothing to compact yet (7 messages, ")
     assert events == [Compacted(event)]

@@ -262,7 +262,7 @@ def test_a_compaction_is_one_quiet_line(home):
 def test_a_vain_compaction_says_why(home):
     with ScriptedServer() as server:
         done = talked(home, said="hello\n/compress\n", config=configured(server))
-    assert "nothing to compress yet (3 messages, " in done.stderr
+    assert "nothing to compact yet (3 messages, " in done.stderr
 
 
 def test_compress_takes_a_focus_to_the_summary_model(home):

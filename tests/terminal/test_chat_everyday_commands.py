@@ -194,7 +194,7 @@ def test_a_mistyped_command_names_the_close_ones(home):
 def test_the_other_names_do_the_same(home):
     with ScriptedServer() as server:
         done = talk(home, server, "one", "/compact", "/compress", "/cost", "/usage")
-    assert done.beside.count("nothing to compress yet") == 2
+    assert done.beside.count("nothing to compact yet") == 2
     assert len(re.findall(r"requests +1\b", done.out)) == 2
 
 

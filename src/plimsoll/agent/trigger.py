@@ -27,7 +27,7 @@ from plimsoll.models import estimate_messages_tokens_rough as weigh
 
 SOFT_LINE = 0.85
 FAR_BELOW = 0.85
-NOTHING = "nothing to compress yet"
+NOTHING = "nothing to compact yet"
 CLEARING: Literal["clearing"] = "clearing"  # the trigger that only clears old results
 
 

@@ -64,7 +64,7 @@ from plimsoll.gateway.dropin.stateless_compaction import COMPACT_PATH, CompactEn
 from plimsoll.gateway.dropin.summary_models import SummaryModels
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.http import jsontext
-from plimsoll.gateway.inspector.routes import inspector_routes
+from plimsoll.gateway.inspector.routes import inspector_routes, page_preloaded
 from plimsoll.gateway.messaging.accounts import Messaging, open_messaging
 from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.sessions.endpoint import refused, session_routes
@@ -190,6 +190,7 @@ class Gateway:
         )
         stack.push_async_callback(self._end, compactor, summaries)
         await self._open_sessions(stack, store, workers)
+        await stack.enter_async_context(page_preloaded())
 
     async def _open_sessions(
         self, stack: AsyncExitStack, store: ArchiveStore, workers: Workers | None

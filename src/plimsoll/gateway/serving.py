@@ -65,14 +65,40 @@ def serve(flags: Mapping[str, Any], options: RuntimeOptions) -> None:
     try:
         if gateway.workers > 1:
             with _shared_metrics_folder():
-                Multiprocess(config, sockets=[listening]).run()
+                _GatewayWorkers(config, sockets=[listening]).run()
         else:
             # After shutdown uvicorn raises the signal again that stopped it; this is not a failure.
             for each in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(each, _ended)
-            uvicorn.Server(config).run([listening])
+            _GatewayServer(config).run([listening])
     finally:
         listening.close()
+
+
+class _GatewayServer(uvicorn.Server):
+    """Tells a user at a terminal when it accepts requests."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            _show_ready()
+
+
+class _GatewayWorkers(Multiprocess):
+    """Tells a user at a terminal when all workers accept requests."""
+
+    is_ready = False
+
+    def keep_subprocess_alive(self) -> None:
+        super().keep_subprocess_alive()
+        if not self.is_ready and all(process.is_ready() for process in self.processes):
+            self.is_ready = True
+            _show_ready()
+
+
+def _show_ready() -> None:
+    if sys.stderr.isatty():
+        print("Ready. Press Ctrl-C to stop.", file=sys.stderr, flush=True)
 
 
 def _folded(line: str) -> str:

@@ -18,7 +18,7 @@ from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.problems import problem
 from plimsoll.gateway.inspector.live import LiveSessions
 from plimsoll.gateway.inspector.local_access import LocalAccess
-from plimsoll.gateway.inspector.routes import inspector_routes
+from plimsoll.gateway.inspector.routes import inspector_routes, page_preloaded
 from plimsoll.gateway.sessions import SessionService
 from plimsoll.gateway.sessions.endpoint import session_routes
 
@@ -51,7 +51,7 @@ class LocalInspector:
     @asynccontextmanager
     async def _opened(self, _app: object) -> AsyncIterator[None]:
         settings, home = self._settings, self._home
-        async with await open_archive(settings.archive.url, home) as store:
+        async with await open_archive(settings.archive.url, home) as store, page_preloaded():
             service = SessionService.open(settings, self._environ, home, store.for_owner, demo=True)
             self._service = service
             try:

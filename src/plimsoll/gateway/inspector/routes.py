@@ -1,5 +1,9 @@
 """The routes of the page. They return no data: the page calls the session endpoints, with a key in a header."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -9,6 +13,16 @@ from plimsoll.gateway.sessions.endpoint import Service
 from plimsoll.inspector import PAGE_HEADERS, Asset, script, shell, stylesheet
 
 _FOREVER = "public, max-age=31536000, immutable"  # an asset's URL changes with its content
+
+
+@asynccontextmanager
+async def page_preloaded() -> AsyncIterator[None]:
+    """Build the page in a thread while the server starts; otherwise the first visitor waits 25 ms longer for it."""
+    building = asyncio.create_task(asyncio.to_thread(shell))
+    try:
+        yield
+    finally:
+        await building
 
 
 async def _shell(_request: Request) -> Response:
