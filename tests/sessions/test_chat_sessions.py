@@ -1,9 +1,9 @@
-"""`plimsoll chat`: what /compress says of a short talk, what /model changes, what a stopped answer leaves."""
+"""`plimsoll chat`: what /compress says of a short conversation, what /model changes, what a stopped answer leaves."""
 
 import re
 
 import pytest
-from chat_in_process import talk
+from chat_in_process import run_chat
 from chatting import configured, talked
 
 from plimsoll.testing.scripted_server import ScriptedServer
@@ -45,7 +45,7 @@ models:
         )
 
     with ScriptedServer() as server:
-        talk(
+        run_chat(
             tmp_path / "home",
             server,
             "one",

@@ -7,7 +7,7 @@ import stat
 
 import httpx
 import pytest
-from chat_in_process import Seat, talk
+from chat_in_process import InteractiveScreen, run_chat
 from rich.console import Console
 
 from plimsoll.errors import Conflict
@@ -30,11 +30,11 @@ def asked(request):
 @pytest.mark.rewrites_history("two sessions take turns")
 def test_clear_starts_a_session_and_resume_continues_the_one_before(home):
     with ScriptedServer() as server:
-        done = talk(home, server, "one", "/clear", "two", "/sessions")
+        done = run_chat(home, server, "one", "/clear", "two", "/sessions")
         first, second = done.sessions[0], done.sessions[1]
         assert first != second
-        assert f"The previous session is kept: /resume {first}" in done.beside
-        again = talk(home, server, f"/resume {first}", "three", f"/resume {second[:-2]}", "four")
+        assert f"The previous session is kept: /resume {first}" in done.notices
+        again = run_chat(home, server, f"/resume {first}", "three", f"/resume {second[:-2]}", "four")
     assert [asked(request) for request in server.requests] == [
         ["one"],
         ["two"],
@@ -46,10 +46,10 @@ def test_clear_starts_a_session_and_resume_continues_the_one_before(home):
 
 def test_a_session_that_cannot_be_resumed_leaves_the_chat_where_it_was(home):
     with ScriptedServer() as server:
-        done = talk(home, server, "one", "/resume nowhere", "two")
+        done = run_chat(home, server, "one", "/resume nowhere", "two")
     assert len(set(done.sessions)) == 1
     assert asked(server.requests[-1]) == ["one", "two"]
-    assert "nowhere" in done.beside
+    assert "nowhere" in done.notices
 
 
 def test_the_picker_filters_by_words_moves_and_never_leaves_its_rows():
@@ -70,9 +70,9 @@ def test_the_picker_filters_by_words_moves_and_never_leaves_its_rows():
 @pytest.mark.rewrites_history("a fork leaves out the later messages")
 def test_fork_continues_in_a_copy_and_the_original_stays(home):
     with ScriptedServer() as server:
-        done = talk(home, server, "one", "two", "/fork 3", "three")
+        done = run_chat(home, server, "one", "two", "/fork 3", "three")
         assert asked(server.requests[-1]) == ["one", "three"]
-        back = talk(home, server, f"/resume {done.sessions[0]}", "four")
+        back = run_chat(home, server, f"/resume {done.sessions[0]}", "four")
     assert asked(server.requests[-1]) == ["one", "two", "four"]
     assert done.sessions[1] != done.sessions[3]
     assert back.sessions[-1] == done.sessions[0]
@@ -80,11 +80,11 @@ def test_fork_continues_in_a_copy_and_the_original_stays(home):
 
 def test_retry_asks_the_last_request_again_without_the_answer_before(home):
     with ScriptedServer([say("Bad."), say("Better.")]) as server:
-        done = talk(home, server, "How deep is it?", "/retry")
+        done = run_chat(home, server, "How deep is it?", "/retry")
         first, second = (request.body["messages"] for request in server.requests)
     assert [message["content"] for message in second] == [message["content"] for message in first]
     assert done.out == "Bad.\nBetter.\n"
-    assert f"/resume {done.sessions[0]} shows the previous answer" in done.beside
+    assert f"/resume {done.sessions[0]} shows the previous answer" in done.notices
 
 
 def test_export_writes_markdown_html_and_json_and_overwrites_no_named_file(home, tmp_path):
@@ -93,7 +93,7 @@ def test_export_writes_markdown_html_and_json_and_overwrites_no_named_file(home,
         say("It is **deep** <script>alert(1)</script>."),
     ]
     with ScriptedServer(script) as server:
-        done = talk(
+        done = run_chat(
             home,
             server,
             "How deep?",
@@ -117,8 +117,8 @@ def test_export_writes_markdown_html_and_json_and_overwrites_no_named_file(home,
         "tool",
         "assistant",
     ]
-    assert "j.json already exists and was not changed" in done.beside
-    assert "'x.y' does not end in .md, .html or .json" in done.beside
+    assert "j.json already exists and was not changed" in done.notices
+    assert "'x.y' does not end in .md, .html or .json" in done.notices
 
 
 def test_copy_hands_the_last_answer_to_the_program_of_the_desktop(home, tmp_path):
@@ -130,17 +130,17 @@ def test_copy_hands_the_last_answer_to_the_program_of_the_desktop(home, tmp_path
     environ = {"DISPLAY": ":7", "PATH": f"{programs}:{os.environ['PATH']}"}
     with ScriptedServer([say("Twelve fathoms.")]) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", environ["PATH"])
-        done = talk(home, server, "How deep?", "/copy", "/copy 99", environ=environ)
+        done = run_chat(home, server, "How deep?", "/copy", "/copy 99", environ=environ)
     assert (tmp_path / "clipboard").read_text("utf-8") == "Twelve fathoms."
-    assert "15 characters copied with xclip." in done.beside
-    assert "There is no message 99; this session has 3." in done.beside
+    assert "15 characters copied with xclip." in done.notices
+    assert "There is no message 99; this session has 3." in done.notices
 
 
 def test_without_a_desktop_copy_says_that_the_terminal_may_not_accept_the_text(home):
     with ScriptedServer([say("Twelve fathoms.")]) as server:
-        done = talk(home, server, "How deep?", "/copy", environ={"PATH": "/nowhere"})
-    assert "15 characters sent to the terminal." in done.beside
-    assert "copied" not in done.beside
+        done = run_chat(home, server, "How deep?", "/copy", environ={"PATH": "/nowhere"})
+    assert "15 characters sent to the terminal." in done.notices
+    assert "copied" not in done.notices
 
 
 def test_edit_puts_what_the_editor_wrote_at_the_prompt(home, tmp_path, monkeypatch):
@@ -150,14 +150,16 @@ def test_edit_puts_what_the_editor_wrote_at_the_prompt(home, tmp_path, monkeypat
     monkeypatch.setenv("EDITOR", str(editor))
     monkeypatch.delenv("VISUAL", raising=False)
     with ScriptedServer() as server:
-        assert talk(home, server, "/edit How deep", screen=Seat).draft == "How deep, at noon"
-        assert "/edit needs a terminal" in talk(home, server, "/edit").beside
+        assert run_chat(home, server, "/edit How deep", screen=InteractiveScreen).draft == "How deep, at noon"
+        assert "/edit needs a terminal" in run_chat(home, server, "/edit").notices
 
 
 def test_model_and_engine_survive_new(home):
     cards = "  cards:\n    small: {window: 12000}\n"
     with ScriptedServer() as server:
-        done = talk(home, server, "/model small", "/engine lcm", "one", "/new", "two", "/engine", more=cards)
+        done = run_chat(
+            home, server, "/model small", "/engine lcm", "one", "/new", "two", "/engine", more=cards
+        )
         assert [request.body["model"] for request in server.requests] == ["small", "small"]
     assert len(set(done.sessions)) == 2
     assert re.search(r"(?:engine|name) +lcm", done.out.split("two")[-1]), done.out
@@ -165,36 +167,36 @@ def test_model_and_engine_survive_new(home):
 
 def test_an_unknown_engine_is_refused_and_the_one_before_stays(home):
     with ScriptedServer() as server:
-        done = talk(home, server, "/engine lmc", "one")
-    assert "The engine was not changed" in done.beside
+        done = run_chat(home, server, "/engine lmc", "one")
+    assert "The engine was not changed" in done.notices
     assert len(server.requests) == 1
 
 
 def test_tools_lists_each_tool_with_its_tokens(home):
     with ScriptedServer() as server:
-        done = talk(home, server, "/tools")
+        done = run_chat(home, server, "/tools")
     assert re.search(r"^terminal +\d+ +\S", done.out, re.M)
     assert re.search(r"^recall +\d+ +\S", done.out, re.M)
 
 
 def test_unpin_says_that_a_message_was_not_pinned(home):
     with ScriptedServer() as server:
-        done = talk(home, server, "one", "/unpin 2", "/pin 2", "/unpin 2")
-    assert done.beside.count("Message 2 was not pinned.") == 1
+        done = run_chat(home, server, "one", "/unpin 2", "/pin 2", "/unpin 2")
+    assert done.notices.count("Message 2 was not pinned.") == 1
 
 
 def test_a_mistyped_command_names_the_close_ones(home):
     with ScriptedServer() as server:
-        done = talk(home, server, "/compat", "/reusme")
+        done = run_chat(home, server, "/compat", "/reusme")
         assert server.requests == []
-    assert "Did you mean /compact" in done.beside
-    assert "Did you mean /resume" in done.beside
+    assert "Did you mean /compact" in done.notices
+    assert "Did you mean /resume" in done.notices
 
 
 def test_the_other_names_do_the_same(home):
     with ScriptedServer() as server:
-        done = talk(home, server, "one", "/compact", "/compress", "/cost", "/usage")
-    assert done.beside.count("nothing to compact yet") == 2
+        done = run_chat(home, server, "one", "/compact", "/compress", "/cost", "/usage")
+    assert done.notices.count("nothing to compact yet") == 2
     assert len(re.findall(r"requests +1\b", done.out)) == 2
 
 
@@ -226,17 +228,17 @@ def test_a_conflict_reloads_the_session(home):
         opened.append(chat.opened)
 
     with ScriptedServer() as server:
-        done = talk(home, server, "one", "two", act=act)
-    assert "Another process has written. The session was reloaded" in done.beside
+        done = run_chat(home, server, "one", "two", act=act)
+    assert "Another process has written. The session was reloaded" in done.notices
     assert opened[0] is not opened[1]
     assert asked(server.requests[-1]) == ["two"]
 
 
 def test_inspect_shows_the_session_on_a_page_that_ends_with_the_chat(home):
     with ScriptedServer() as server:
-        done = talk(home, server, "/inspect", "one", "/inspect --no-browser")
-    assert "There is nothing to inspect yet." in done.beside
-    address = re.search(r"Inspector: (http://127\.0\.0\.1:\d+\S*)", done.beside)
-    assert address, done.beside
+        done = run_chat(home, server, "/inspect", "one", "/inspect --no-browser")
+    assert "There is nothing to inspect yet." in done.notices
+    address = re.search(r"Inspector: (http://127\.0\.0\.1:\d+\S*)", done.notices)
+    assert address, done.notices
     with pytest.raises(httpx.ConnectError):
         httpx.get(address[1], timeout=5)

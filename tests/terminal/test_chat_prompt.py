@@ -5,7 +5,7 @@ import base64
 from pathlib import Path
 
 import pytest
-from chat_in_process import Seat, talk, type_keys
+from chat_in_process import InteractiveScreen, run_chat, type_keys
 from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.application import get_app
@@ -109,7 +109,12 @@ def test_a_named_file_and_an_image_go_along(home, tmp_path):
     (tmp_path / "depth.txt").write_text("twelve fathoms\n", "utf-8")
     (tmp_path / "a chart.png").write_bytes(PNG)
     with ScriptedServer() as server:
-        talk(home, server, 'Compare @depth.txt, with @"a chart.png". Ask me@sea.example.', screen=Seat)
+        run_chat(
+            home,
+            server,
+            'Compare @depth.txt, with @"a chart.png". Ask me@sea.example.',
+            screen=InteractiveScreen,
+        )
         content = server.requests[0].body["messages"][-1]["content"]
     assert content[0]["text"].startswith("Compare @depth.txt, with")
     assert "depth.txt: lines 1-1 of 1\ntwelve fathoms" in content[0]["text"]
@@ -120,23 +125,25 @@ def test_a_named_file_and_an_image_go_along(home, tmp_path):
 def test_a_file_that_cannot_be_attached_sends_nothing_and_keeps_the_draft(home, tmp_path):
     (tmp_path / "blob.bin").write_bytes(bytes(range(256)) * 8)
     with ScriptedServer() as server:
-        done = talk(home, server, "Read @blob.bin", screen=Seat)
+        done = run_chat(home, server, "Read @blob.bin", screen=InteractiveScreen)
         assert server.requests == []
     assert done.draft == "Read @blob.bin"
-    assert "blob.bin is a binary file" in done.beside
+    assert "blob.bin is a binary file" in done.notices
 
 
 def test_text_from_a_pipe_attaches_no_file_and_runs_no_command(home, tmp_path):
     (tmp_path / "secret.txt").write_text("twelve", "utf-8")
     with ScriptedServer() as server:
-        talk(home, server, "Read @secret.txt", "!touch made")
+        run_chat(home, server, "Read @secret.txt", "!touch made")
         assert [said(request) for request in server.requests] == ["Read @secret.txt", "!touch made"]
     assert not (tmp_path / "made").exists()
 
 
 def test_a_shell_command_runs_at_once_and_its_output_goes_along_once(home):
     with ScriptedServer() as server:
-        done = talk(home, server, "!echo twelve; exit 3", "How deep?", "And now?", screen=Seat)
+        done = run_chat(
+            home, server, "!echo twelve; exit 3", "How deep?", "And now?", screen=InteractiveScreen
+        )
         first, second = server.requests
     assert "twelve\nexit code: 3" in done.out
     assert said(first) == "I ran `echo twelve; exit 3`:\n\ntwelve\nexit code: 3\n\nHow deep?"
@@ -197,7 +204,7 @@ def test_a_message_that_was_not_sent_stands_at_the_next_prompt(home):
         chat.opened.conversation.say = conflict
 
     with ScriptedServer() as server:
-        done = talk(home, server, "How deep?", act=act, screen=Seat)
+        done = run_chat(home, server, "How deep?", act=act, screen=InteractiveScreen)
     assert done.draft == "How deep?"
 
 
@@ -219,7 +226,14 @@ def test_a_message_that_was_not_sent_keeps_its_paste_and_the_output_that_goes_al
         marks.append(chat.attachments.fold(long))
 
     with ScriptedServer() as server:
-        talk(home, server, "Read [paste 1: 41 lines]", "Read [paste 1: 41 lines]", act=act, screen=Seat)
+        run_chat(
+            home,
+            server,
+            "Read [paste 1: 41 lines]",
+            "Read [paste 1: 41 lines]",
+            act=act,
+            screen=InteractiveScreen,
+        )
         said = [str(one.request.messages[-1]["content"]) for one in server.requests]
     assert marks == ["[paste 1: 41 lines]"]
     assert any(long in one and "1 failed" in one for one in said)

@@ -1,7 +1,7 @@
 """The embedded model: it ends, says what it cannot do, and its start and its size are told once."""
 
 import pytest
-from chat_in_process import talk
+from chat_in_process import run_chat
 
 from plimsoll.messages import text_of
 from plimsoll.providers.local import embedded_model, model_path
@@ -27,23 +27,23 @@ def small(chat):
 def test_a_reply_that_repeats_itself_is_stopped_and_kept_once(home):
     endless = "Ships are big. " + "The sea is wide and deep. " * 400
     with ScriptedServer([say(endless), say("Good.")]) as server:
-        done = talk(home, server, "Tell me about ships.", "Go on.", act=small)
+        done = run_chat(home, server, "Tell me about ships.", "Go on.", act=small)
         kept = text_of(dict(server.requests[1].body["messages"][2]))
     assert kept == "Ships are big. The sea is wide and deep."
     assert len(done.out) < 1_000
-    assert done.beside.count("The reply began to repeat itself and was stopped.") == 1
+    assert done.notices.count("The reply began to repeat itself and was stopped.") == 1
 
 
 def test_a_reply_that_is_cut_is_followed_by_a_note_with_the_setting(home):
     more = "  max_output_tokens: 40\n"
     with ScriptedServer([say("And then the ship").ending("length")]) as server:
-        done = talk(home, server, "Tell me.", more=more)
-    assert "The reply was cut at the limit of 40 tokens (model.max_output_tokens)" in done.beside
+        done = run_chat(home, server, "Tell me.", more=more)
+    assert "The reply was cut at the limit of 40 tokens (model.max_output_tokens)" in done.notices
 
 
 def test_a_question_that_needs_tools_is_answered_with_a_sentence_and_not_by_the_model(home):
     with ScriptedServer([say("A load line is a mark.")]) as server:
-        done = talk(home, server, "What is in this folder?", "What is a load line?", act=small)
+        done = run_chat(home, server, "What is in this folder?", "What is a load line?", act=small)
         (request,) = server.requests
     assert done.out == f"{WITHOUT_TOOLS}\nA load line is a mark.\n"
     assert [text_of(dict(message)) for message in request.body["messages"][1:]] == [
@@ -95,9 +95,9 @@ def test_a_model_that_was_just_downloaded_is_not_called_missing(home, embedded_h
 
     monkeypatch.setattr(chat_session, "fetch_model", fetch)
     home.mkdir()
-    done = talk(home, None, "Run the tests.")
-    assert "not installed" not in done.beside
-    assert done.beside.count("93 MB") == 1
-    assert f"Downloading the embedded model ({embedded_model().download}, once)." in done.beside
-    assert "Starting the embedded model." in done.beside
+    done = run_chat(home, None, "Run the tests.")
+    assert "not installed" not in done.notices
+    assert done.notices.count("93 MB") == 1
+    assert f"Downloading the embedded model ({embedded_model().download}, once)." in done.notices
+    assert "Starting the embedded model." in done.notices
     assert done.out == f"{WITHOUT_TOOLS}\n"

@@ -3,7 +3,7 @@
 import asyncio
 
 import click
-from chat_in_process import Seat, talk
+from chat_in_process import InteractiveScreen, run_chat
 
 from plimsoll.archive import OPERATOR, CompactionEvent, draft_of
 from plimsoll.archive.open_archive import open_archive
@@ -46,7 +46,7 @@ def test_summary_does_not_overwrite_one_that_was_written_while_the_editor_was_op
     monkeypatch.setattr(click, "edit", type_slowly)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with ScriptedServer() as server:
-        done = talk(home, server, "one", "two", begin, "/summary", look, screen=Seat)
-    assert "is no longer in the view" in done.out + done.beside
+        done = run_chat(home, server, "one", "two", begin, "/summary", look, screen=InteractiveScreen)
+    assert "is no longer in the view" in done.out + done.notices
     (kept,) = tmp_path.glob("plimsoll-summary-*.md")
     assert kept.read_text() == f"{SUMMARY}\n- The port is open."

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from chat_in_process import Seat, talk, type_keys
+from chat_in_process import InteractiveScreen, run_chat, type_keys
 from click.testing import CliRunner
 from rich.console import Console
 
@@ -34,19 +34,21 @@ def test_the_chat_asks_about_an_edit_and_accept_stays_after_new(home, tmp_path):
     write = call("write_file", path="depth.txt", content="twelve\n")
     script = [write, say("Written."), write, say("Again.")]
     with ScriptedServer(script) as server:
-        done = talk(home, server, "Write.", "/new", "Write.", "/edits", screen=Seat, approve=approve)
+        done = run_chat(
+            home, server, "Write.", "/new", "Write.", "/edits", screen=InteractiveScreen, approve=approve
+        )
     assert len(asked) == 1
     assert "+twelve" in asked[0]
     assert (tmp_path / "depth.txt").exists()
-    assert "Edits: accept: changes inside the project are made at once." in done.beside
+    assert "Edits: accept: changes inside the project are made at once." in done.notices
 
 
 def test_edits_takes_a_mode_and_refuses_others(home):
     with ScriptedServer() as server:
-        done = talk(home, server, "/edits plan", "/edits never", "/edits ask", screen=Seat)
-    assert "Edits: plan: nothing is changed" in done.beside
-    assert "'never' is not ask, accept or plan" in done.beside
-    assert "There is no user to ask here" in done.beside
+        done = run_chat(home, server, "/edits plan", "/edits never", "/edits ask", screen=InteractiveScreen)
+    assert "Edits: plan: nothing is changed" in done.notices
+    assert "'never' is not ask, accept or plan" in done.notices
+    assert "There is no user to ask here" in done.notices
 
 
 def test_shift_tab_goes_through_the_modes(home):

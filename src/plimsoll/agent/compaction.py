@@ -172,7 +172,7 @@ class Compactor:
         if guidance.veto and trigger in MUST:
             # A vetoed compaction was not prepared either.
             prepared, guidance = None, await self.hooks.before(view, trigger, focus)
-        self._tell(guidance.faults)
+        self._add_notices(guidance.faults)
         if guidance.veto:
             self.trigger.record_failed_attempt(tokens)
             return Attempt(None, replace(event, reason=f"vetoed by {guidance.veto}"))
@@ -243,7 +243,7 @@ class Compactor:
     async def finished(self, event: CompactionEvent) -> None:
         """Notify the hooks that a compaction was stored."""
         if event.outcome == "compacted":
-            self._tell(await self.hooks.after(event))
+            self._add_notices(await self.hooks.after(event))
 
     async def close(self) -> None:
         """Cancel the preparation in progress."""
@@ -263,7 +263,7 @@ class Compactor:
         budget = getattr(self.engine, "budget", None)
         return budget if self.rules.policy == "cost" and isinstance(budget, Budget) else None
 
-    def _tell(self, faults: Sequence[str]) -> None:
+    def _add_notices(self, faults: Sequence[str]) -> None:
         for fault in faults:
             self.host.notice(fault, fault)
 

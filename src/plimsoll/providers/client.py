@@ -97,7 +97,7 @@ class Client:
                 async for delta in steps:
                     on_delta(delta)
         except BaseException:
-            _tell_wasted(wasted, request, decoder)
+            _report_wasted(wasted, request, decoder)
             raise
         return decoder.reply()
 
@@ -128,7 +128,7 @@ class Client:
             except ProviderError as error:
                 if given_out:
                     raise
-                _tell_wasted(wasted, request, stream._decoder)
+                _report_wasted(wasted, request, stream._decoder)
                 await self._wait_or_raise(error, attempt, ends)
 
     async def _wait_or_raise(self, error: ProviderError, attempt: int, ends: float | None) -> None:
@@ -175,7 +175,7 @@ class ReplyStream:
         await self._steps.aclose()
 
 
-def _tell_wasted(wasted: Wasted | None, request: ChatRequest, decoder: ReplyDecoder) -> None:
+def _report_wasted(wasted: Wasted | None, request: ChatRequest, decoder: ReplyDecoder) -> None:
     reply = decoder.reply()
     if wasted is not None and has_begun(reply):
         wasted(used_so_far(reply, estimated_prompt(request)))

@@ -113,7 +113,7 @@ def bulk(
         run = BulkRun(files, BulkPlan(plan, split), ROWS if summaries is None else _ROWS_WITH_MODEL)
         folder = opened.enter_context(OutputFolder(output, run.asked, restart))
         _run(run, folder, _runner(plan, workers, address), summaries)
-        _tell(folder)
+        _show_results(folder)
 
 
 def _check(inputs: tuple[str, ...], address: str | None, use_model: bool, limits: dict[str, Any]) -> None:
@@ -219,7 +219,7 @@ def _run(run: BulkRun, folder: OutputFolder, runner: Runner, summaries: LimitedS
             ) from None
 
 
-def _tell(folder: OutputFolder) -> None:
+def _show_results(folder: OutputFolder) -> None:
     kept = folder.rows - folder.rejected
     click.echo(f"{kept:,} rows in {folder.path / DATA}")
     if folder.rejected:

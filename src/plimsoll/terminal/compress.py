@@ -138,7 +138,7 @@ def compress(
     auxiliary, found = (None, []) if no_model else open_summary_model(settings, quiet=as_json)
     with auxiliary or nullcontext():
         plan, notices = _plan(settings, transcripts, focus, auxiliary, named_here)
-        _tell([*loaded.notices, *notices, *found, *_notices_of(transcripts)])
+        _show_notices([*loaded.notices, *notices, *found, *_notices_of(transcripts)])
         outcomes = _compact(plan, transcripts)
     lighter = [outcome.transcript for outcome in outcomes]
     messages = _write(lighter, transcripts, target, output)
@@ -150,9 +150,9 @@ def compress(
         show(outcomes, output == STANDARD, example)
     for line in messages:
         click.echo(line, err=as_json or in_full)
-    _tell(_as_openai(lighter) if output and not target else ())
+    _show_notices(_as_openai(lighter) if output and not target else ())
     _warn(outcomes, focus)
-    _tell(_model_failures(outcomes, auxiliary))
+    _show_notices(_model_failures(outcomes, auxiliary))
 
 
 def _chosen_paths(paths: tuple[str, ...], latest: str | None, example: bool) -> tuple[str, ...]:
@@ -314,8 +314,8 @@ def _warn(outcomes: Sequence[BatchOutcome], focus: str | None) -> None:
     missed = [one.transcript.place for one in outcomes if not one.focus_found]
     if missed and focus:
         where = missed[0] if len(missed) == 1 else f"{len(missed)} conversations"
-        _tell([f"--focus {plain(focus)!r}: no word of it occurs in {where}."])
-    _tell(
+        _show_notices([f"--focus {plain(focus)!r}: no word of it occurs in {where}."])
+    _show_notices(
         f"{one.transcript.place}: the result breaks a rule: {plain(one.violations[0])}"
         for one in outcomes
         if one.violations
@@ -334,6 +334,6 @@ def _model_failures(outcomes: Sequence[BatchOutcome], auxiliary: Auxiliary | Non
         yield f"{where}{why}; code wrote the summary."
 
 
-def _tell(notices: Iterable[str]) -> None:
+def _show_notices(notices: Iterable[str]) -> None:
     for notice in notices:
         show_notice(notice)

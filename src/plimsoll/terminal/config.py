@@ -56,7 +56,7 @@ def config() -> None:
 def show(as_json: bool) -> None:
     """Print the effective settings, with the source of every value that is not a default."""
     loaded = load_settings()
-    _tell(loaded.notices)
+    _show_notices(loaded.notices)
     values = _visible(loaded.settings.model_dump(mode="json"), ())
     if as_json:
         click.echo(json.dumps(values, indent=2, ensure_ascii=False))
@@ -69,7 +69,7 @@ def show(as_json: bool) -> None:
 def check(ctx: click.Context) -> None:
     """Check the file, the environment, the engine and the plugins. Lists every error and exits with 2."""
     report = check_settings(plugin_problems=_plugin_problems)
-    _tell(report.notices)
+    _show_notices(report.notices)
     if report.loaded is None:
         for problem in report.problems:
             click.echo(plain(str(problem)), err=True)
@@ -118,13 +118,13 @@ def set_command(key: str, value: str) -> None:
     setting = find_setting(today)
     path = plimsoll_home() / FILE_NAME
     parsed = read_text(setting, value)
-    _tell(set_value(path, key, parsed))
+    _show_notices(set_value(path, key, parsed))
     click.echo(f"{path}: {today} = {_text(setting, parsed)}")
     report = check_settings(plugin_problems=_plugin_problems)
-    _tell(str(problem) for problem in report.problems)
+    _show_notices(str(problem) for problem in report.problems)
     if report.loaded and report.loaded.source(today).kind != "file":
         holds = _text(setting, report.loaded.value(today))
-        _tell([f"{report.loaded.source(today)} overrides it here: {holds}."])
+        _show_notices([f"{report.loaded.source(today)} overrides it here: {holds}."])
 
 
 @config.command()
@@ -207,6 +207,6 @@ def _as_yaml(loaded: LoadedSettings, values: Mapping[str, Any], above: tuple[str
             yield f"{margin}{scalar_text(name)}: {scalar_text(value)}{comment}"
 
 
-def _tell(notices: Iterable[str]) -> None:
+def _show_notices(notices: Iterable[str]) -> None:
     for notice in notices:
         show_notice(plain(notice))

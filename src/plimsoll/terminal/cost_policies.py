@@ -52,7 +52,7 @@ class _PolicyDecider:
         self.clock.now += self.gap
         tokens = estimate_messages_tokens_rough(view)
         way = "threshold" if self.compactor.is_due(tokens) else self.compactor.pays(view, tokens)
-        lighter = self._lighter(view, tokens, way) if way else None
+        lighter = self._compacted(view, tokens, way) if way else None
         if lighter is not None:
             left = estimate_messages_tokens_rough(lighter)
             self.compactor.cleared(view) if way == CLEARING else self.compactor.compacted(left)
@@ -63,7 +63,7 @@ class _PolicyDecider:
         self.compactor.asked(tokens, self.clock.now)
         return None if lighter is None else Compaction(at, lighter)
 
-    def _lighter(self, view: Sequence[Message], tokens: int, way: str) -> list[Message] | None:
+    def _compacted(self, view: Sequence[Message], tokens: int, way: str) -> list[Message] | None:
         engine = self.engine
         self.compactor.trigger.weigh_fixed(view, 0)
         messages = list(view)

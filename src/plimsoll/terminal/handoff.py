@@ -73,7 +73,7 @@ def handoff(
     loaded = load_settings()
     transcript = only_one(read_source(newest_of(latest) if latest else str(source)), line)
     model, found = (None, []) if no_model else open_summary_model(loaded.settings, quiet=True)
-    _tell([*loaded.notices, *found, *transcript.notices])
+    _show_notices([*loaded.notices, *found, *transcript.notices])
     _check(transcript)
     prompt = read_prompt_file(loaded.settings.compression.prompt_file)
     with model or nullcontext():
@@ -86,7 +86,9 @@ def handoff(
             prompt=prompt,
         )
     if written.failure:
-        _tell([f"{NO_MODEL_SUMMARY.format(plain(written.failure)).rstrip('.')}; Plimsoll wrote it itself."])
+        _show_notices(
+            [f"{NO_MODEL_SUMMARY.format(plain(written.failure)).rstrip('.')}; Plimsoll wrote it itself."]
+        )
     by = "by a model and Plimsoll" if written.source == "model" else "by Plimsoll, without a model"
     _write(f"{_heading(transcript, by)}\n\n{written.text}\n", output)
 
@@ -120,6 +122,6 @@ def _write(text: str, output: str | None) -> None:
         sys.stdout.buffer.flush()
 
 
-def _tell(notices: Iterable[str]) -> None:
+def _show_notices(notices: Iterable[str]) -> None:
     for notice in notices:
         show_notice(notice)

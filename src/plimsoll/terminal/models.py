@@ -129,7 +129,7 @@ def test(model: str | None, provider: str | None, base_url: str | None, ask: str
 
 async def _exchange(home: Path, settings: ModelSettings, ask: str) -> None:
     resolution = await resolve(settings, os.environ, home=home)
-    _tell(resolution)
+    _show_resolution(resolution)
     request = ChatRequest(
         model=resolution.endpoint.model,
         messages=({"role": "user", "content": ask},),
@@ -143,7 +143,7 @@ async def _exchange(home: Path, settings: ModelSettings, ask: str) -> None:
     _show(reply, time.monotonic() - asked, asked - started)
 
 
-def _tell(resolution: Resolution) -> None:
+def _show_resolution(resolution: Resolution) -> None:
     for step in resolution.explanation:
         click.echo(f"{'→' if step.taken else '·'} {plain(step.sentence)}")
     endpoint = resolution.endpoint

@@ -16,10 +16,10 @@ SHOWN = 10
 _NUMBERS = 22  # columns of the sessions table for messages, tokens and gaps
 
 
-async def usage(talk: ChatSession, _argument: str) -> None:
+async def usage(chat: ChatSession, _argument: str) -> None:
     """Show tokens, cache use and cost of the session."""
-    total = await talk.archive.usage_total(talk.id)
-    compactions = [event for event in await talk.archive.compactions(talk.id) if event.outcome == "compacted"]
+    total = await chat.archive.usage_total(chat.id)
+    compactions = [event for event in await chat.archive.compactions(chat.id) if event.outcome == "compacted"]
     table = _table()
     for name, value in (
         ("requests", total.requests),
@@ -36,79 +36,79 @@ async def usage(talk: ChatSession, _argument: str) -> None:
         table.add_row(Text(label, "dim"), part.removeprefix("cache ") if is_share else part)
     if total.unpriced:
         table.add_row(Text("requests without a price", "dim"), f"{total.unpriced:,}")
-    talk.screen.show(table)
+    chat.screen.show(table)
 
 
-async def sessions(talk: ChatSession, _argument: str) -> None:
+async def sessions(chat: ChatSession, _argument: str) -> None:
     """Show the newest sessions."""
     table = _table("session", "messages", "tokens", "title")
-    found = await talk.archive.sessions(limit=SHOWN)
+    found = await chat.archive.sessions(limit=SHOWN)
     # Users need the ids, so titles take the remaining width.
-    room = talk.screen.out.width - max(len(session.id) for session in found) - _NUMBERS
+    room = chat.screen.out.width - max(len(session.id) for session in found) - _NUMBERS
     for session in found:
-        name = Text(session.id, "bold" if session.id == talk.id else "")
+        name = Text(session.id, "bold" if session.id == chat.id else "")
         title = Text(fitted(plain(session.title), max(8, room)))
         table.add_row(name, f"{session.messages:,}", thousands(session.tokens), title)
-    talk.screen.show(table)
-    talk.screen.note("/resume ID continues one; a unique prefix of the id is enough.")
+    chat.screen.show(table)
+    chat.screen.note("/resume ID continues one; a unique prefix of the id is enough.")
 
 
-async def search(talk: ChatSession, argument: str) -> None:
+async def search(chat: ChatSession, argument: str) -> None:
     """Search all sessions."""
-    page = await talk.archive.search(SearchQuery(require(argument, "/search TEXT"), limit=SHOWN))
+    page = await chat.archive.search(SearchQuery(require(argument, "/search TEXT"), limit=SHOWN))
     for hit in page.hits:
-        where = "this session" if hit.session == talk.id else hit.session
+        where = "this session" if hit.session == chat.id else hit.session
         day = datetime.fromtimestamp(hit.time).strftime("%Y-%m-%d %H:%M")
-        talk.screen.show(Text(f"{where} · message {hit.sequence} · {hit.role} · {day}", "dim"))
-        talk.screen.show(_marked(hit))
+        chat.screen.show(Text(f"{where} · message {hit.sequence} · {hit.role} · {day}", "dim"))
+        chat.screen.show(_marked(hit))
     if not page.hits:
-        talk.screen.note(f"No messages match {argument!r}.")
+        chat.screen.note(f"No messages match {argument!r}.")
     elif page.next is not None:
-        talk.screen.note(f"There may be more matches; `plimsoll sessions search {argument}` shows all.")
+        chat.screen.note(f"There may be more matches; `plimsoll sessions search {argument}` shows all.")
 
 
-async def recall(talk: ChatSession, argument: str) -> None:
+async def recall(chat: ChatSession, argument: str) -> None:
     """Show the full text of a handle."""
     handle = require(argument, "/recall HANDLE, such as /recall h:3f2a9c1b7d")
     if handle.startswith("n:"):
-        await _recall_node(talk, handle)
+        await _recall_node(chat, handle)
         return
     wanted = handle if handle.startswith("h:") else f"h:{handle}"
-    found = await talk.archive.find_by_handle(wanted, id=talk.id, limit=2)
+    found = await chat.archive.find_by_handle(wanted, id=chat.id, limit=2)
     if not found:
         raise UserError(f"No content in this session has the handle {plain(wanted)}.")
     if len(found) > 1:
         raise UserError(f"More than one handle starts with {plain(wanted)}; type more of it.")
-    talk.screen.note(f"message {found[0].sequence}, {found[0].role}")
-    talk.screen.show(Text(plain(text_of(found[0].message))))
+    chat.screen.note(f"message {found[0].sequence}, {found[0].role}")
+    chat.screen.show(Text(plain(text_of(found[0].message))))
 
 
-async def _recall_node(talk: ChatSession, id: str) -> None:
+async def _recall_node(chat: ChatSession, id: str) -> None:
     """Show a node of this session and the messages that it covers."""
-    found = [one for one in await talk.archive.nodes(talk.id, inherited=True) if one.id.startswith(id)]
+    found = [one for one in await chat.archive.nodes(chat.id, inherited=True) if one.id.startswith(id)]
     if len(found) != 1:
         many = "More than one node starts with" if found else "There is no node"
         raise UserError(f"{many} {plain(id)} in this session.")
     for source in found[0].sources:
         below = source.node if isinstance(source, NodeLink) else f"messages {source.first} to {source.last}"
-        talk.screen.note(f"{found[0].id} covers {below}")
-    talk.screen.show(Text(plain(text_of(found[0].message))))
+        chat.screen.note(f"{found[0].id} covers {below}")
+    chat.screen.show(Text(plain(text_of(found[0].message))))
 
 
-async def pin(talk: ChatSession, argument: str) -> None:
+async def pin(chat: ChatSession, argument: str) -> None:
     """Pin a message, by default the user's last one, and show all pinned messages."""
-    sequence = _number(argument, "/pin N") if argument else await _last_request(talk)
-    await talk.opened.conversation.pin(sequence)
-    await _show_pins(talk)
+    sequence = _number(argument, "/pin N") if argument else await _last_request(chat)
+    await chat.opened.conversation.pin(sequence)
+    await _show_pins(chat)
 
 
-async def unpin(talk: ChatSession, argument: str) -> None:
+async def unpin(chat: ChatSession, argument: str) -> None:
     """Unpin a message."""
     sequence = _number(require(argument, "/unpin N"), "/unpin N")
-    if sequence not in await talk.archive.pins(talk.id):
-        talk.screen.note(f"Message {sequence:,} was not pinned.", "yellow")
-    await talk.opened.conversation.unpin(sequence)
-    await _show_pins(talk)
+    if sequence not in await chat.archive.pins(chat.id):
+        chat.screen.note(f"Message {sequence:,} was not pinned.", "yellow")
+    await chat.opened.conversation.unpin(sequence)
+    await _show_pins(chat)
 
 
 def _marked(hit: SearchHit) -> Text:
@@ -121,18 +121,18 @@ def _marked(hit: SearchHit) -> Text:
     return said.append(plain(hit.snippet[place:]))
 
 
-async def _show_pins(talk: ChatSession) -> None:
-    pins = await talk.archive.pins(talk.id)
+async def _show_pins(chat: ChatSession) -> None:
+    pins = await chat.archive.pins(chat.id)
     for sequence in pins:
-        (stored,) = await talk.archive.messages(talk.id, sequence, sequence)
+        (stored,) = await chat.archive.messages(chat.id, sequence, sequence)
         said = " ".join(plain(text_of(stored.message)).split())
-        talk.screen.show(Text(fitted(f"◆ {sequence} {stored.role}: {said}", talk.screen.out.width)))
+        chat.screen.show(Text(fitted(f"◆ {sequence} {stored.role}: {said}", chat.screen.out.width)))
     if not pins:
-        talk.screen.note("Nothing is pinned.")
+        chat.screen.note("Nothing is pinned.")
 
 
-async def _last_request(talk: ChatSession) -> int:
-    stored = await talk.last_request()
+async def _last_request(chat: ChatSession) -> int:
+    stored = await chat.last_request()
     if stored is None:
         raise UserError("There is no message of yours to pin yet.")
     return stored.sequence

@@ -331,7 +331,7 @@ class ChatSession:
                 said = f"{said} [{len(tool_calls(stored.message))} tool calls]".strip()
             if stored.role != "system":
                 line = f"{stored.sequence:>5} {stored.role:9} {said}"
-                self.screen.note(fitted(line, max(40, self.screen.beside.width)))
+                self.screen.note(fitted(line, max(40, self.screen.notices.width)))
 
 
 def require(argument: str, usage: str) -> str:

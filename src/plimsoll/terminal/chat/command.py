@@ -22,7 +22,7 @@ from plimsoll.errors import UserError
 from plimsoll.terminal.chat.approval import ask_person
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.commands import LeaveChat
-from plimsoll.terminal.chat.prompt import converse, take
+from plimsoll.terminal.chat.prompt import run_input, run_prompt
 from plimsoll.terminal.chat.screen import LiveScreen, Screen
 from plimsoll.terminal.chat.terminal_style import code_theme
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve
@@ -73,27 +73,27 @@ async def _chat(
         screen.note(f"note: {notice}", "yellow")
     async with await open_archive(loaded.settings.archive.url, home) as store:
         archive = store.for_owner(OPERATOR)
-        talk = ChatSession(loaded.settings, os.environ, home, archive, screen, _approver(is_person, yes))
-        await talk.open(session or (await _newest(archive) if go_on else None))
+        chat = ChatSession(loaded.settings, os.environ, home, archive, screen, _approver(is_person, yes))
+        await chat.open(session or (await _newest(archive) if go_on else None))
         try:
             if question is not None:
-                return 0 if await talk.say(question) else FAILED
+                return 0 if await chat.say(question) else FAILED
             if is_person:
-                await converse(talk)
+                await run_prompt(chat)
                 return 0
-            return await _piped(talk)
+            return await _piped(chat)
         finally:
-            await talk.leave()
+            await chat.leave()
             if is_person:
-                screen.note(f"`plimsoll chat --session {talk.id}` continues from here.")
+                screen.note(f"`plimsoll chat --session {chat.id}` continues from here.")
 
 
-async def _piped(talk: ChatSession) -> int:
+async def _piped(chat: ChatSession) -> int:
     """Run every line as a turn. The exit code says whether all finished."""
     code = 0
     while line := await asyncio.to_thread(sys.stdin.readline):
         try:
-            if not await take(talk, line.strip()):
+            if not await run_input(chat, line.strip()):
                 code = FAILED
         except LeaveChat:
             break
@@ -109,8 +109,8 @@ async def _newest(archive: Archive) -> str:
 
 def _plain_screen() -> Screen:
     out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
-    beside = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else PIPED_WIDTH)
-    return Screen(out, beside)
+    notices = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else PIPED_WIDTH)
+    return Screen(out, notices)
 
 
 def _approver(is_person: bool, yes: bool) -> Approve | None:

@@ -1,6 +1,6 @@
 """The slash commands of the chat.
 
-    "/compress the parser" ─► find ─► Command ─► run(talk, "the parser")
+    "/compress the parser" ─► find ─► Command ─► run(chat, "the parser")
 
 Output goes where answers go. A mistake shows a message; only `/quit` ends the chat.
 """
@@ -55,95 +55,95 @@ class SlashCommand:
         return (self.name, *self.also)
 
 
-async def run_command(talk: ChatSession, text: str) -> None:
+async def run_command(chat: ChatSession, text: str) -> None:
     """Run a line that starts with a slash."""
     name, _, argument = text.removeprefix("/").partition(" ")
-    known = {one: command for command in available(talk).values() for one in command.names}
+    known = {one: command for command in available(chat).values() for one in command.names}
     command = known.get(name.lower())
     if command is None:
         raise UserError(nearest_sentence(name, difflib.get_close_matches(name.lower(), known, 3, 0.5)))
-    await command.run(talk, argument.strip())
+    await command.run(chat, argument.strip())
 
 
-def available(talk: ChatSession) -> dict[str, SlashCommand]:
+def available(chat: ChatSession) -> dict[str, SlashCommand]:
     """All commands by name; plugin commands come after the built-in ones, which keep their names."""
-    theirs = {one.name: one for one in talk.opened.plugins.commands if one.name not in _TAKEN}
+    theirs = {one.name: one for one in chat.opened.plugins.commands if one.name not in _TAKEN}
     return {**ALL, **{name: _of_plugin(one) for name, one in theirs.items()}}
 
 
 def _of_plugin(command: PluginCommand) -> SlashCommand:
-    async def run(talk: ChatSession, argument: str) -> None:
+    async def run(chat: ChatSession, argument: str) -> None:
         try:
             said = await asyncio.to_thread(command.run, argument)
         except Exception as error:  # plugin code may raise anything; the chat continues
             raise UserError(f"/{command.name} failed: {type(error).__name__}: {error}") from None
-        talk.screen.show(Text(plain(str(said))))
+        chat.screen.show(Text(plain(str(said))))
 
     return SlashCommand(f"/{command.name} [TEXT]", command.description or "from a plugin", run)
 
 
-async def compress(talk: ChatSession, argument: str) -> None:
+async def compress(chat: ChatSession, argument: str) -> None:
     words = argument.split()
     focus = " ".join(word for word in words if word != PREVIEW) or None
     if PREVIEW in words:
-        await preview(talk, focus)
+        await preview(chat, focus)
         return
-    conversation = talk.opened.conversation
-    if await talk.run(conversation.compress(talk.screen.emit, focus), "compacting") and talk.opened.auxiliary:
-        for note in talk.opened.auxiliary.notes[-1:]:
-            talk.screen.note(f"note: {note}", "yellow")
+    conversation = chat.opened.conversation
+    if await chat.run(conversation.compress(chat.screen.emit, focus), "compacting") and chat.opened.auxiliary:
+        for note in chat.opened.auxiliary.notes[-1:]:
+            chat.screen.note(f"note: {note}", "yellow")
 
 
-async def preview(talk: ChatSession, focus: str | None) -> None:
+async def preview(chat: ChatSession, focus: str | None) -> None:
     """Show what `/compress` would do, without calling a model or changing anything."""
-    agent = talk.opened.conversation.agent
-    with talk.screen.busy("Computing the preview."):
+    agent = chat.opened.conversation.agent
+    with chat.screen.busy("Computing the preview."):
         report = await agent.preview(focus)
     if report is None or report.outcome != "compacted":
         why = plain(report.reason) if report else ""
-        talk.screen.note(f"nothing would change: {why}")
+        chat.screen.note(f"nothing would change: {why}")
         return
-    talk.screen.show(before_after(report))
+    chat.screen.show(before_after(report))
     if report.pruned:
-        talk.screen.show(cleared_list(report.pruned))
-    talk.screen.show(summary_panel(report.whole_summary, report.summary_source))
-    writer = talk.opened.summaries.candidates
+        chat.screen.show(cleared_list(report.pruned))
+    chat.screen.show(summary_panel(report.whole_summary, report.summary_source))
+    writer = chat.opened.summaries.candidates
     who = f" Without {PREVIEW}, {plain(writer[0].title)} writes the summary." if writer else ""
     name = agent.compactor.engine.name
     if not can_draft(agent.compactor.engine):
         who = f" The engine {plain(name)} has no preview; this is what the built-in compressor would do."
-    talk.screen.note(f"Nothing was changed.{who}")
+    chat.screen.note(f"Nothing was changed.{who}")
 
 
-async def context(talk: ChatSession, _argument: str) -> None:
-    agent = talk.opened.conversation.agent
+async def context(chat: ChatSession, _argument: str) -> None:
+    agent = chat.opened.conversation.agent
     found = context_usage(
-        await talk.archive.items(talk.id),
-        await talk.archive.pins(talk.id),
+        await chat.archive.items(chat.id),
+        await chat.archive.pins(chat.id),
         estimate_tools_tokens(agent.connection.tools),
         agent.connection.tokens(agent.view),
         agent.compactor.engine.context_length,
         agent.compactor.trigger.trigger_tokens if agent.compactor.rules.enabled else None,
     )
-    talk.screen.show(context_bar(found, talk.screen.out.width))
+    chat.screen.show(context_bar(found, chat.screen.out.width))
 
 
-async def model(talk: ChatSession, argument: str) -> None:
-    if argument and not await talk.run(talk.switch_model(argument), "connecting"):
+async def model(chat: ChatSession, argument: str) -> None:
+    if argument and not await chat.run(chat.switch_model(argument), "connecting"):
         return
-    for line in start_lines(talk.opened, is_new=False)[1:]:
-        talk.screen.note(line, "")
+    for line in start_lines(chat.opened, is_new=False)[1:]:
+        chat.screen.note(line, "")
 
 
-async def show_help(talk: ChatSession, _argument: str) -> None:
+async def show_help(chat: ChatSession, _argument: str) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column()
-    for command in available(talk).values():
+    for command in available(chat).values():
         also = f" (also {', '.join(f'/{name}' for name in command.also)})" if command.also else ""
         table.add_row(Text(command.usage, "cyan"), f"{command.about}{also}")
-    talk.screen.show(table)
-    talk.screen.note(
+    chat.screen.show(table)
+    chat.screen.note(
         "@file attaches a file or an image, !command runs a command. Ctrl-C stops an answer, Ctrl-D leaves, "
         "Alt-Enter inserts a new line, Ctrl-O unfolds output, Shift-Tab switches how edits are treated."
     )

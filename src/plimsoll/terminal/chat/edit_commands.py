@@ -12,27 +12,27 @@ ABOUT: dict[EditMode, str] = {
 }
 
 
-async def edits(talk: ChatSession, argument: str) -> None:
+async def edits(chat: ChatSession, argument: str) -> None:
     """Show or set how edits to files are handled."""
     if argument:
         wanted = next((mode for mode in EDIT_MODES if mode == argument.lower()), None)
         if wanted is None:
             raise UserError(f"{plain(argument)!r} is not ask, accept or plan: /edits [ask|accept|plan]")
-        _use(talk, wanted)
-    talk.screen.note(f"Edits: {ABOUT[talk.edits.mode]}.", "")
+        _use(chat, wanted)
+    chat.screen.note(f"Edits: {ABOUT[chat.edits.mode]}.", "")
 
 
-def next_mode(talk: ChatSession) -> str:
+def next_mode(chat: ChatSession) -> str:
     """Switch to the next mode. Returns its description."""
-    place = EDIT_MODES.index(talk.edits.mode)
+    place = EDIT_MODES.index(chat.edits.mode)
     wanted = EDIT_MODES[(place + 1) % len(EDIT_MODES)]
-    if talk.approve is None and wanted == "ask":
+    if chat.approve is None and wanted == "ask":
         wanted = "accept"
-    _use(talk, wanted)
-    return f"Edits: {ABOUT[talk.edits.mode]}."
+    _use(chat, wanted)
+    return f"Edits: {ABOUT[chat.edits.mode]}."
 
 
-def _use(talk: ChatSession, mode: EditMode) -> None:
-    if mode == "ask" and talk.approve is None:
+def _use(chat: ChatSession, mode: EditMode) -> None:
+    if mode == "ask" and chat.approve is None:
         raise UserError("There is no user to ask here; use /edits accept or /edits plan.")
-    talk.edits.mode = mode
+    chat.edits.mode = mode

@@ -13,26 +13,26 @@ _STOP = 3.0
 _LINK = "Inspector: "
 
 
-async def inspect(talk: ChatSession, argument: str) -> None:
+async def inspect(chat: ChatSession, argument: str) -> None:
     """Show this session in the browser."""
     if argument not in ("", "--no-browser"):
         raise UserError(f"{plain(argument)!r} is not known here: /inspect [--no-browser]")
-    if not await talk.has_messages():
+    if not await chat.has_messages():
         raise UserError("There is nothing to inspect yet.")
     page = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "plimsoll.terminal.main", "inspect", talk.id),
+        *(sys.executable, "-m", "plimsoll.terminal.main", "inspect", chat.id),
         *([argument] if argument else []),
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=PIPE,
         start_new_session=True,  # Ctrl-C is for the chat
-        env={**talk.environ, "PLIMSOLL_HOME": str(talk.home)},
+        env={**chat.environ, "PLIMSOLL_HOME": str(chat.home)},
     )
-    talk.on_leaving.append(lambda: _end(page))
-    with talk.screen.busy("Opening the inspector."):
+    chat.on_leaving.append(lambda: _end(page))
+    with chat.screen.busy("Opening the inspector."):
         link = await _link(page)
-    talk.screen.note(f"{_LINK}{link}", "")
-    talk.screen.note("The page stays open until you leave the chat.")
+    chat.screen.note(f"{_LINK}{link}", "")
+    chat.screen.note("The page stays open until you leave the chat.")
 
 
 async def _link(page: Process) -> str:

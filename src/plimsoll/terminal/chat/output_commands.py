@@ -29,7 +29,7 @@ OSC_52 = (
 EXPORT_USAGE = "/export [markdown|html|json] [FILE]"
 
 
-async def export(talk: ChatSession, argument: str) -> None:
+async def export(chat: ChatSession, argument: str) -> None:
     """Write the whole conversation to a file: Markdown, HTML or JSON."""
     first, _, rest = argument.partition(" ")
     named = _FORMATS.get(first.lower())
@@ -37,47 +37,47 @@ async def export(talk: ChatSession, argument: str) -> None:
     form = named or _FORMATS.get(Path(path).suffix.removeprefix(".").lower(), "" if path else "markdown")
     if not form:
         raise UserError(f"{plain(path)!r} does not end in .md, .html or .json: {EXPORT_USAGE}")
-    target = talk.place / Path(path).expanduser() if path else talk.place / f"{talk.id}{_SUFFIXES[form]}"
+    target = chat.place / Path(path).expanduser() if path else chat.place / f"{chat.id}{_SUFFIXES[form]}"
     if path and target.exists():
         raise UserError(f"{plain(str(target))} already exists and was not changed. Name another file.")
-    session = await talk.archive.session(talk.id)
-    messages = [message async for message in _messages(talk)]
+    session = await chat.archive.session(chat.id)
+    messages = [message async for message in _messages(chat)]
     await asyncio.to_thread(export_session, session, iter(messages), form, str(target))
-    await talk.archive.record_action(talk.id, Action("export", OPERATOR, {"format": form, "view": False}))
-    talk.screen.note(f"{len(messages):,} messages written to {plain(str(target))}", "green")
+    await chat.archive.record_action(chat.id, Action("export", OPERATOR, {"format": form, "view": False}))
+    chat.screen.note(f"{len(messages):,} messages written to {plain(str(target))}", "green")
 
 
-async def copy(talk: ChatSession, argument: str) -> None:
+async def copy(chat: ChatSession, argument: str) -> None:
     """Copy the last answer, or message N, to the clipboard."""
     if argument and not argument.isdecimal():
         raise UserError(f"{plain(argument)!r} is not a message number: /copy [N]")
-    text = text_of(await _message(talk, int(argument)) if argument else await _last_answer(talk))
+    text = text_of(await _message(chat, int(argument)) if argument else await _last_answer(chat))
     if not text:
         raise UserError("That message has no text to copy.")
-    program = await copy_text(text, talk.environ, talk.screen.write_control)
+    program = await copy_text(text, chat.environ, chat.screen.write_control)
     if program:
-        talk.screen.note(f"{len(text):,} characters copied with {program}.", "green")
+        chat.screen.note(f"{len(text):,} characters copied with {program}.", "green")
     else:
-        talk.screen.note(f"{len(text):,} characters sent to the terminal. {OSC_52}", "yellow")
+        chat.screen.note(f"{len(text):,} characters sent to the terminal. {OSC_52}", "yellow")
 
 
-async def edit(talk: ChatSession, argument: str) -> None:
+async def edit(chat: ChatSession, argument: str) -> None:
     """Write the next message in $VISUAL or $EDITOR; it then appears at the prompt."""
-    if not talk.screen.is_interactive:
+    if not chat.screen.is_interactive:
         raise UserError("/edit needs a terminal.")
     with _sigint_ignored():  # Ctrl-C belongs to the editor
         written = await asyncio.to_thread(click.edit, argument, extension=".md")
     text = argument if written is None else written.rstrip("\n")
-    talk.draft = text
+    chat.draft = text
     if written is None:
-        talk.screen.note("The editor saved nothing.")
+        chat.screen.note("The editor saved nothing.")
 
 
-async def tools(talk: ChatSession, _argument: str) -> None:
+async def tools(chat: ChatSession, _argument: str) -> None:
     """Show the model's tools, each with its tokens in every request."""
-    box = talk.opened.conversation.agent.toolbox
+    box = chat.opened.conversation.agent.toolbox
     if not len(box):
-        talk.screen.note("This model has no tools.")
+        chat.screen.note("This model has no tools.")
         return
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=True, header_style="dim")
     table.add_column("tool", no_wrap=True)
@@ -87,29 +87,29 @@ async def tools(talk: ChatSession, _argument: str) -> None:
     widest = max(len(tool.name) for tool in box)
     for tool, schema in zip(box, schemas, strict=True):
         about = " ".join(plain(tool.definition.description).split())
-        shown = fitted(about, max(20, talk.screen.out.width - widest - 12))
+        shown = fitted(about, max(20, chat.screen.out.width - widest - 12))
         table.add_row(Text(plain(tool.name), "cyan"), f"{estimate_tools_tokens([schema]):,}", Text(shown))
-    talk.screen.show(table)
-    talk.screen.note(f"{estimate_tools_tokens(schemas):,} tokens in every request.")
+    chat.screen.show(table)
+    chat.screen.note(f"{estimate_tools_tokens(schemas):,} tokens in every request.")
 
 
-async def _messages(talk: ChatSession) -> AsyncIterator[Message]:
-    last = (await talk.archive.session(talk.id)).messages
+async def _messages(chat: ChatSession) -> AsyncIterator[Message]:
+    last = (await chat.archive.session(chat.id)).messages
     for first in range(1, last + 1, PAGE):
-        for stored in await talk.archive.messages(talk.id, first, min(first + PAGE - 1, last)):
+        for stored in await chat.archive.messages(chat.id, first, min(first + PAGE - 1, last)):
             yield stored.message
 
 
-async def _message(talk: ChatSession, number: int) -> Message:
-    last = (await talk.archive.session(talk.id)).messages
+async def _message(chat: ChatSession, number: int) -> Message:
+    last = (await chat.archive.session(chat.id)).messages
     if not 1 <= number <= last:
         raise UserError(f"There is no message {number:,}; this session has {last:,}.")
-    (stored,) = await talk.archive.messages(talk.id, number, number)
+    (stored,) = await chat.archive.messages(chat.id, number, number)
     return stored.message
 
 
-async def _last_answer(talk: ChatSession) -> Message:
-    found = await talk.newest_message(
+async def _last_answer(chat: ChatSession) -> Message:
+    found = await chat.newest_message(
         lambda message: message.get("role") == "assistant" and bool(text_of(message))
     )
     if found is None:

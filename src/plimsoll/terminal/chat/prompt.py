@@ -26,69 +26,69 @@ from plimsoll.terminal.chat.terminal_style import PROMPT_STYLE, editing_mode
 MARK = "› "
 
 
-async def converse(talk: ChatSession, hint: Hint | None = None) -> None:
+async def run_prompt(chat: ChatSession, hint: Hint | None = None) -> None:
     """Run turns until the user leaves."""
     hint = hint or Hint()
     session: PromptSession[str] = PromptSession(
         history=InMemoryHistory(),
-        completer=ChatCompleter(lambda: available(talk), lambda: talk.place),
-        key_bindings=line_keys(_actions(talk), hint, talk.environ),
-        bottom_toolbar=lambda: _toolbar(talk, hint),
+        completer=ChatCompleter(lambda: available(chat), lambda: chat.place),
+        key_bindings=line_keys(_actions(chat), hint, chat.environ),
+        bottom_toolbar=lambda: _toolbar(chat, hint),
         style=PROMPT_STYLE,
         erase_when_done=False,
         prompt_continuation=" " * len(MARK),  # further lines of a message are aligned with its first
         reserve_space_for_menu=4,
-        editing_mode=editing_mode(talk.environ, Path.home()),
+        editing_mode=editing_mode(chat.environ, Path.home()),
         enable_open_in_editor=True,
     )
     session.app.key_processor.before_key_press += hint.key_pressed
-    talk.screen.note("/help shows the commands; Ctrl-C stops an answer, Ctrl-D leaves.")
+    chat.screen.note("/help shows the commands; Ctrl-C stops an answer, Ctrl-D leaves.")
     while True:
-        draft, talk.draft = talk.draft + talk.screen.take_typed(), ""
+        draft, chat.draft = chat.draft + chat.screen.take_typed(), ""
         try:
             text = (await session.prompt_async(MARK, handle_sigint=False, default=draft)).strip()
         except EOFError:
             return
         try:
-            await take(talk, text)
+            await run_input(chat, text)
         except LeaveChat:
             return
 
 
-def _actions(talk: ChatSession) -> LineActions:
+def _actions(chat: ChatSession) -> LineActions:
     return LineActions(
-        attachments=lambda: talk.attachments,
-        unfold=talk.screen.unfold,
-        next_mode=lambda: edit_commands.next_mode(talk),
+        attachments=lambda: chat.attachments,
+        unfold=chat.screen.unfold,
+        next_mode=lambda: edit_commands.next_mode(chat),
     )
 
 
-def _toolbar(talk: ChatSession, hint: Hint) -> StyleAndTextTuples:
+def _toolbar(chat: ChatSession, hint: Hint) -> StyleAndTextTuples:
     if hint.text:
         return [("class:hint", hint.text)]
-    return [("", status_line(talk.status, talk.screen.out.width))]
+    return [("", status_line(chat.status, chat.screen.out.width))]
 
 
-async def take(talk: ChatSession, text: str) -> bool:
+async def run_input(chat: ChatSession, text: str) -> bool:
     """Run one line of input: a command or a turn. Returns whether it finished."""
     if not text:
         return True
-    is_person = talk.screen.is_interactive
+    is_person = chat.screen.is_interactive
     try:
-        if text.startswith("/") and not (is_person and talk.names_file(text)):
-            await run_command(talk, text)
+        if text.startswith("/") and not (is_person and chat.names_file(text)):
+            await run_command(chat, text)
         elif text.startswith("!") and is_person:
-            return await run_shell(talk, text[1:].strip())
+            return await run_shell(chat, text[1:].strip())
         else:
-            is_done = await talk.say(await talk.content_of(text) if is_person else text)
-            if talk.is_unsent:
-                talk.draft = text
+            is_done = await chat.say(await chat.content_of(text) if is_person else text)
+            if chat.is_unsent:
+                chat.draft = text
             else:
-                talk.attachments.sent()
+                chat.attachments.sent()
             return is_done
     except PlimsollError as error:
-        talk.screen.note(str(error), BAD)
+        chat.screen.note(str(error), BAD)
         if is_person and isinstance(error, UserError) and not text.startswith("/"):
-            talk.draft = text  # nothing was sent: it can be corrected
+            chat.draft = text  # nothing was sent: it can be corrected
         return False
     return True

@@ -42,10 +42,10 @@ _FRAMES = 10  # maximum per second
 
 
 class Screen:
-    """Shows the answer as it arrives on `out`, and everything else on `beside`."""
+    """Shows the answer as it arrives on `out`, and everything else on `notices`."""
 
-    def __init__(self, out: Console, beside: Console) -> None:
-        self.out, self.beside = out, beside
+    def __init__(self, out: Console, notices: Console) -> None:
+        self.out, self.notices = out, notices
         self._calls: dict[str, str] = {}
         self._is_open = False  # a line of the answer is incomplete
         self.on_escape: Callable[[], None] = lambda: None  # continue without waiting for the summary
@@ -59,8 +59,8 @@ class Screen:
         said = plain(sentence)
         # A file has no width limit. A link or path that is longer than a line is left to the terminal, which knows
         # that its lines belong together: it can be clicked and copied.
-        is_long = any(cell_len(word) > self.beside.width for word in said.split())
-        self.beside.print(Text(said, style), soft_wrap=is_long or not self.beside.is_terminal)
+        is_long = any(cell_len(word) > self.notices.width for word in said.split())
+        self.notices.print(Text(said, style), soft_wrap=is_long or not self.notices.is_terminal)
 
     def emit(self, event: Event) -> None:
         """Show an event of the turn."""
@@ -71,8 +71,8 @@ class Screen:
             self._calls[event.call_id] = event.line
         elif isinstance(event, ToolReturned):
             call = self._calls.pop(event.call_id, "")
-            line = tool_line(call, event.line, event.seconds, self.beside.width)
-            self.beside.print(Text(line, BAD if event.is_error else "cyan"), no_wrap=True, crop=True)
+            line = tool_line(call, event.line, event.seconds, self.notices.width)
+            self.notices.print(Text(line, BAD if event.is_error else "cyan"), no_wrap=True, crop=True)
             self.fold(call, event.output)
         elif isinstance(event, Compacted):
             self.note(compaction_line(event.event))

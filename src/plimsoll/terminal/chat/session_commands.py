@@ -21,59 +21,59 @@ OFFERED = 200  # newest sessions in the picker
 _ENGINE = "context.engine"
 
 
-async def new(talk: ChatSession, _argument: str) -> None:
+async def new(chat: ChatSession, _argument: str) -> None:
     """Start another session with the same model and engine."""
-    left = talk.id if await talk.has_messages() else None
-    await talk.reopen(None)
+    left = chat.id if await chat.has_messages() else None
+    await chat.reopen(None)
     if left:
-        talk.screen.note(f"The previous session is kept: /resume {left}")
+        chat.screen.note(f"The previous session is kept: /resume {left}")
 
 
-async def resume(talk: ChatSession, argument: str) -> None:
+async def resume(chat: ChatSession, argument: str) -> None:
     """Continue another session: the named one, or one from a list."""
-    id = argument or await _picked(talk)
+    id = argument or await _picked(chat)
     if id is None:
         return
-    found = await talk.archive.session(id)
-    if found.id == talk.id:
-        talk.screen.note(f"{found.id} is open already.")
+    found = await chat.archive.session(id)
+    if found.id == chat.id:
+        chat.screen.note(f"{found.id} is open already.")
         return
-    await talk.reopen(found.id)
+    await chat.reopen(found.id)
 
 
-def _actions(talk: ChatSession) -> SessionActions:
-    return SessionActions(talk.archive, talk.id, OPERATOR)
+def _actions(chat: ChatSession) -> SessionActions:
+    return SessionActions(chat.archive, chat.id, OPERATOR)
 
 
-async def fork(talk: ChatSession, argument: str) -> None:
+async def fork(chat: ChatSession, argument: str) -> None:
     """Continue in a copy of this session, from its newest message or from message N."""
     if argument and not argument.isdecimal():
         raise UserError(f"{plain(argument)!r} is not a message number: /fork [N]")
-    before = talk.id
-    child = await _actions(talk).fork(at=int(argument) if argument else None)
-    await talk.reopen(child.id, quiet=True)
-    talk.screen.note(
+    before = chat.id
+    child = await _actions(chat).fork(at=int(argument) if argument else None)
+    await chat.reopen(child.id, quiet=True)
+    chat.screen.note(
         f"Continuing in {child.id}, a fork with {child.messages:,} messages.\n/resume {before} goes back.", ""
     )
 
 
-async def retry(talk: ChatSession, _argument: str) -> None:
+async def retry(chat: ChatSession, _argument: str) -> None:
     """Repeat the last request, in a fork that ends before it."""
-    stored = await talk.last_request()
+    stored = await chat.last_request()
     if stored is None:
         raise UserError("There is no request to repeat yet.")
-    before = talk.id
-    child = await _actions(talk).fork(at=stored.sequence - 1)
-    await talk.reopen(child.id, quiet=True)
-    talk.screen.note(f"Asking again in {child.id}.\n/resume {before} shows the previous answer.")
-    await talk.say(stored.message["content"])
+    before = chat.id
+    child = await _actions(chat).fork(at=stored.sequence - 1)
+    await chat.reopen(child.id, quiet=True)
+    chat.screen.note(f"Asking again in {child.id}.\n/resume {before} shows the previous answer.")
+    await chat.say(stored.message["content"])
 
 
-async def engine(talk: ChatSession, argument: str) -> None:
+async def engine(chat: ChatSession, argument: str) -> None:
     """Show the context engine, or use another one for the rest of this chat."""
     if argument:
-        await _use_engine(talk, argument)
-    host = talk.opened.conversation.agent.compactor.host
+        await _use_engine(chat, argument)
+    host = chat.opened.conversation.agent.compactor.host
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     status: dict[str, Any] = await host.ask("get_status", {})
     for name, value in status.items():
@@ -81,31 +81,31 @@ async def engine(talk: ChatSession, argument: str) -> None:
             continue
         shown = f"{value:,}" if isinstance(value, int) else plain(str(value))
         table.add_row(Text(name.replace("_", " "), "dim"), shown)
-    table.add_row(Text("summaries", "dim"), Text(plain(talk.opened.summaries.headline)))
-    talk.screen.show(table)
-    talk.opened.conversation.agent.emit_notices(talk.screen.emit)
+    table.add_row(Text("summaries", "dim"), Text(plain(chat.opened.summaries.headline)))
+    chat.screen.show(table)
+    chat.opened.conversation.agent.emit_notices(chat.screen.emit)
 
 
-async def _use_engine(talk: ChatSession, name: str) -> None:
-    context = talk.settings.context.model_copy(update={"engine": name})
-    wanted = talk.settings.model_copy(update={"context": context})
+async def _use_engine(chat: ChatSession, name: str) -> None:
+    context = chat.settings.context.model_copy(update={"engine": name})
+    wanted = chat.settings.model_copy(update={"context": context})
     # In a thread: it loads the plugin's code.
-    failed = await asyncio.to_thread(failed_plugins, wanted, talk.environ, talk.home, talk.place)
+    failed = await asyncio.to_thread(failed_plugins, wanted, chat.environ, chat.home, chat.place)
     why = failed.get((_ENGINE, name))
     if why:
         raise UserError(f"The engine was not changed: {why} `plimsoll plugins list` shows all engines.")
-    talk.settings = wanted
-    await talk.reopen(talk.id, quiet=True)
-    talk.screen.note(
+    chat.settings = wanted
+    await chat.reopen(chat.id, quiet=True)
+    chat.screen.note(
         f"The engine is {plain(name)} until you leave; `plimsoll plugins use {plain(name)}` keeps it.", ""
     )
 
 
-async def _picked(talk: ChatSession) -> str | None:
-    found = [one for one in await talk.archive.sessions(limit=OFFERED) if one.id != talk.id]
+async def _picked(chat: ChatSession) -> str | None:
+    found = [one for one in await chat.archive.sessions(limit=OFFERED) if one.id != chat.id]
     if not found:
         raise UserError("There is no other session to continue.")
-    if not talk.screen.is_interactive:
+    if not chat.screen.is_interactive:
         raise UserError("Name the session: /resume ID. /sessions lists them.")
     return await pick("Resume a session", [Choice(one.id, _row(one, time.time())) for one in found])
 

@@ -9,21 +9,21 @@ from plimsoll.tools import ToolResult
 from plimsoll.tools.terminal import Terminal
 
 
-async def run_shell(talk: ChatSession, command: str) -> bool:
+async def run_shell(chat: ChatSession, command: str) -> bool:
     """Run the command in the working directory of the model's commands. Returns whether it finished."""
     if not command:
         raise UserError("Name a command: !git status")
-    tools = talk.settings.tools
+    tools = chat.settings.tools
     shell = Terminal(seconds=tools.timeout, settings=tools.terminal)
     found: list[ToolResult] = []
 
     async def run() -> None:
-        context = talk.opened.conversation.agent.tool_context
+        context = chat.opened.conversation.agent.tool_context
         found.append(await shell.run({"command": command}, context))
 
-    if not await talk.run(run(), f"running {command}"):
+    if not await chat.run(run(), f"running {command}"):
         return False
-    talk.screen.show(Text(plain(found[0].text)))
-    talk.attachments.add_output(command, found[0].text)
-    talk.screen.note("The output is sent with your next message.")
+    chat.screen.show(Text(plain(found[0].text)))
+    chat.attachments.add_output(command, found[0].text)
+    chat.screen.note("The output is sent with your next message.")
     return True

@@ -15,51 +15,51 @@ from plimsoll.terminal.tables import plain
 PREVIEW = "--preview"
 
 
-async def undo(talk: ChatSession, _argument: str) -> None:
+async def undo(chat: ChatSession, _argument: str) -> None:
     """Restore the view before the last compaction or edit."""
-    async with talk.opened.conversation.acting() as actions:
+    async with chat.opened.conversation.acting() as actions:
         done = await actions.undo()
-    _tell(talk, done)
+    _show_result(chat, done)
 
 
-async def redo(talk: ChatSession, _argument: str) -> None:
+async def redo(chat: ChatSession, _argument: str) -> None:
     """Return to the view that was last undone."""
-    async with talk.opened.conversation.acting() as actions:
+    async with chat.opened.conversation.acting() as actions:
         done = await actions.redo()
-    _tell(talk, done)
+    _show_result(chat, done)
 
 
-async def drop(talk: ChatSession, argument: str) -> None:
+async def drop(chat: ChatSession, argument: str) -> None:
     """Drop messages from what the model sees."""
     words = require(argument, "/drop N… [--preview]").split()
     wrong = next((word for word in words if not word.isdecimal() and word != PREVIEW), None)
     if wrong is not None:
         raise UserError(f"{plain(wrong)!r} is not a message number: /drop N… [--preview]")
     numbers = [int(word) for word in words if word != PREVIEW]
-    async with talk.opened.conversation.acting() as actions:
+    async with chat.opened.conversation.acting() as actions:
         done = await actions.drop(numbers, preview=PREVIEW in words)
-    _tell(talk, done)
+    _show_result(chat, done)
 
 
-async def summary(talk: ChatSession, _argument: str) -> None:
+async def summary(chat: ChatSession, _argument: str) -> None:
     """Edit the summary that the model sees, in $VISUAL or $EDITOR."""
-    if not talk.screen.is_interactive:
+    if not chat.screen.is_interactive:
         raise UserError(
-            f"/summary needs a terminal; `plimsoll sessions edit {talk.id} --file FILE --node ID` needs none."
+            f"/summary needs a terminal; `plimsoll sessions edit {chat.id} --file FILE --node ID` needs none."
         )
-    items = await talk.archive.items(talk.id)
-    found = summary_item(await talk.archive.session(talk.id), items, None)
+    items = await chat.archive.items(chat.id)
+    found = summary_item(await chat.archive.session(chat.id), items, None)
     before = editable_text(found.message)
     text = await asyncio.to_thread(click.edit, before, extension=".md")
     if text is None or text.strip() == before.strip():
-        talk.screen.note("The editor saved no changes, so the summary was not changed.")
+        chat.screen.note("The editor saved no changes, so the summary was not changed.")
         return
     with text_kept(text):
-        async with talk.opened.conversation.acting() as actions:
+        async with chat.opened.conversation.acting() as actions:
             done = await actions.edit_summary(text, node=found.node)
-    _tell(talk, done)
+    _show_result(chat, done)
 
 
-def _tell(talk: ChatSession, done: ActionResult) -> None:
+def _show_result(chat: ChatSession, done: ActionResult) -> None:
     for line in sentence(done).splitlines():
-        talk.screen.note(line, "" if done.preview else "green")
+        chat.screen.note(line, "" if done.preview else "green")

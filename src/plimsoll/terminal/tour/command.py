@@ -141,6 +141,6 @@ def _command_name() -> str:
     """How to call Plimsoll from this shell: by name, or by the path of its command."""
     if shutil.which("plimsoll"):
         return "plimsoll"
-    beside = Path(sys.executable).parent / "plimsoll"
-    relative = os.path.relpath(beside)
-    return relative if beside.exists() and not relative.startswith("..") else str(beside)
+    script = Path(sys.executable).parent / "plimsoll"
+    relative = os.path.relpath(script)
+    return relative if script.exists() and not relative.startswith("..") else str(script)
