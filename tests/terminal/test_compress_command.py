@@ -17,9 +17,10 @@ from plimsoll.bulk.compaction import BatchPlan
 from plimsoll.context import ClearedResult, handle_of
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import validate
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.batch import compact_all
 from plimsoll.terminal.main import plimsoll
-from plimsoll.terminal.tables import bar, cleared_list, folded, many, plain, status, summary_panel
+from plimsoll.terminal.tables import bar, cleared_list, folded, many, status, summary_panel
 from plimsoll.transcripts import Transcript, read_transcripts
 
 EXAMPLE = Path(str(files("plimsoll").joinpath("examples", "fastapi.json")))

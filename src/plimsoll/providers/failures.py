@@ -17,8 +17,8 @@ from typing import Any
 
 from plimsoll.dialects import Dialect
 from plimsoll.errors import ProviderError
+from plimsoll.messages.printable import one_line
 from plimsoll.providers.error_messages import Said, error_for
-from plimsoll.providers.printable import one_line
 from plimsoll.providers.retry import duration, retry_after
 from plimsoll.secrets import masked
 

@@ -22,10 +22,10 @@ import httpx
 from plimsoll.dialects import ChatRequest, Delta, Failure, Reply, SseEvent, SseParser
 from plimsoll.dialects.interfaces import ReplyDecoder
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError, ProviderTimeout
+from plimsoll.messages.printable import one_line
 from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.error_messages import Said, error_for
 from plimsoll.providers.failures import classify
-from plimsoll.providers.printable import one_line
 from plimsoll.providers.reply_content import has_answer, is_answer_content
 from plimsoll.secrets import masked
 

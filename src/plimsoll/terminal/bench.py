@@ -30,10 +30,11 @@ from plimsoll.bulk.measurement import (
 )
 from plimsoll.config import load_settings
 from plimsoll.errors import TranscriptError, UserError
+from plimsoll.messages.printable import plain
 from plimsoll.quality import QualityFigures, SizeSettings, figures, fit, share
 from plimsoll.terminal.interruption import reporting_progress
 from plimsoll.terminal.prose import show_notice
-from plimsoll.terminal.tables import fitted, plain
+from plimsoll.terminal.tables import fitted
 from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import read_example
 

@@ -26,6 +26,7 @@ from plimsoll.bulk.run import BulkRun, Runner, in_processes, in_threads, run_bul
 from plimsoll.bulk.summary_limits import LimitedSummaries
 from plimsoll.config import Settings, load_settings
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.models import DEFAULT_WINDOW
 from plimsoll.plugins import COMPRESSOR
 from plimsoll.plugins.prompt_file import read_prompt_file
@@ -34,7 +35,6 @@ from plimsoll.providers.retry import Retries
 from plimsoll.terminal.interruption import CommandInterrupted
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.summary_model import open_summary_model
-from plimsoll.terminal.tables import plain
 from plimsoll.terminal.token_option import tokens_option
 
 _ROWS_WITH_MODEL = 4  # per chunk: a paid summary should be in the files soon

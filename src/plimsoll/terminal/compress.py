@@ -24,6 +24,7 @@ from plimsoll.bulk.compaction import BatchOutcome, BatchPlan
 from plimsoll.config import LoadedSettings, Settings, load_settings
 from plimsoll.config.per_model import overrides_for
 from plimsoll.context.report import NO_MODEL_SUMMARY
+from plimsoll.messages.printable import plain
 from plimsoll.models import DEFAULT_WINDOW, shipped_cards
 from plimsoll.plugins import COMPRESSOR
 from plimsoll.plugins.prompt_file import read_prompt_file
@@ -34,11 +35,9 @@ from plimsoll.terminal.interruption import reporting_progress
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.session_output import check_output, target_choice, write_converted
 from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, read_source
+from plimsoll.terminal.standard_output import write_json
 from plimsoll.terminal.suggestions import nearest_model
 from plimsoll.terminal.summary_model import open_summary_model
-from plimsoll.terminal.tables import (
-    plain,
-)
 from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import (
     Transcript,
@@ -46,7 +45,7 @@ from plimsoll.transcripts import (
     for_target,
     log_title,
     read_example,
-    write_stream,
+    serialised,
     write_transcripts,
 )
 
@@ -177,7 +176,7 @@ def _write(
         ]
         return write_converted(target, output, written)
     if output == STANDARD:
-        write_stream(sys.stdout.buffer, lighter)
+        write_json(serialised(lighter))
     elif output:
         write_transcripts(output, lighter)
         return [f"Written to {output}"]

@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 from plimsoll.bulk.compaction import BatchOutcome, facts_of
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.session_source import STANDARD_INPUT
 from plimsoll.terminal.tables import (
     before_after,
     cleared_lines,
     cleared_list,
     many,
-    plain,
     shortened_lines,
     summary_panel,
 )

@@ -31,10 +31,10 @@ from plimsoll.config import (
     setting_at,
     without_secrets,
 )
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.explanation import explain as explain_resolution
 from plimsoll.terminal.explanation import values_per_model
 from plimsoll.terminal.prose import show_notice, show_sentence
-from plimsoll.terminal.tables import plain
 
 
 def complete_key(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

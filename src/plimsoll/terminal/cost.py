@@ -30,6 +30,7 @@ from plimsoll.caching import (
 )
 from plimsoll.config import Settings, load_settings
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.models import ModelCard
 from plimsoll.terminal.cost_plot import draw
 from plimsoll.terminal.cost_policies import (
@@ -42,7 +43,7 @@ from plimsoll.terminal.cost_policies import (
 from plimsoll.terminal.priced_replay import PricedReplay, conversation_name, short_tokens
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.suggestions import nearest_model
-from plimsoll.terminal.tables import fitted, plain
+from plimsoll.terminal.tables import fitted
 from plimsoll.transcripts import Transcript, read_transcripts
 
 _HEADINGS = ("requests", "read", "written", "plain", "output", "USD", "of none")

@@ -22,8 +22,9 @@ from plimsoll.archive import OPERATOR, Owner, key_owner
 from plimsoll.archive.key_format import new_key
 from plimsoll.archive.keys import AccessKey, KeyLimits, KeySnapshot, KeyUsage
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.sessions.store_access import open_store
-from plimsoll.terminal.tables import WIDEST, plain
+from plimsoll.terminal.tables import WIDEST
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 

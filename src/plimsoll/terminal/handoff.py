@@ -5,7 +5,6 @@
 The document is for the person or agent that continues the work. Notices go to standard error.
 """
 
-import sys
 from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,14 +18,15 @@ from plimsoll.context.compressor import HANDOFF_TOKENS, write_handoff
 from plimsoll.context.report import NO_MODEL_SUMMARY
 from plimsoll.errors import UserError
 from plimsoll.messages import SYSTEM_ROLES
+from plimsoll.messages.printable import plain
 from plimsoll.models import estimate_messages_tokens_rough
 from plimsoll.plugins.prompt_file import read_prompt_file
 from plimsoll.secrets import redact
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.session_source import latest_option, newest_of, only_one, read_source
 from plimsoll.terminal.sessions import transfer
+from plimsoll.terminal.standard_output import write_document
 from plimsoll.terminal.summary_model import open_summary_model
-from plimsoll.terminal.tables import plain
 from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import Transcript, counted
 
@@ -90,7 +90,7 @@ def handoff(
             [f"{NO_MODEL_SUMMARY.format(plain(written.failure)).rstrip('.')}; Plimsoll wrote it itself."]
         )
     by = "by a model and Plimsoll" if written.source == "model" else "by Plimsoll, without a model"
-    _write(f"{_heading(transcript, by)}\n\n{written.text}\n", output)
+    _write(plain(f"{_heading(transcript, by)}\n\n{written.text}\n"), output)
 
 
 def _check(transcript: Transcript) -> None:
@@ -114,12 +114,7 @@ def _write(text: str, output: str | None) -> None:
         transfer.write_whole(Path(output), [text.encode("utf-8", "replace")])
         Console(soft_wrap=True).print(f"Written to {output}", markup=False, highlight=False)
         return
-    console = Console()
-    if console.is_terminal:
-        console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
-    else:
-        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-        sys.stdout.buffer.flush()
+    write_document([text])
 
 
 def _show_notices(notices: Iterable[str]) -> None:

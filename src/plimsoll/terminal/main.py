@@ -106,8 +106,8 @@ class CommandLineError(click.ClickException):
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
+        from plimsoll.messages.printable import plain  # it may quote a file or a key of somebody else
         from plimsoll.terminal.prose import show_sentence
-        from plimsoll.terminal.tables import plain  # it may quote a file or a key of somebody else
 
         sentence = f"plimsoll: {plain(self.message)}"
         if file is None:

@@ -27,6 +27,7 @@ from plimsoll.dialects import ChatRequest, Reply, Usage
 from plimsoll.errors import ProviderError, UserError
 from plimsoll.installation import install_command
 from plimsoll.messages import texts_of
+from plimsoll.messages.printable import plain
 from plimsoll.models import ModelCard, shipped_cards
 from plimsoll.providers import (
     ProviderFacts,
@@ -42,7 +43,7 @@ from plimsoll.providers import (
 from plimsoll.providers.local import can_serve, embedded_model, is_fetched, model_path
 from plimsoll.settings.model import ModelSettings
 from plimsoll.terminal.prose import show_notice
-from plimsoll.terminal.tables import fitted, plain
+from plimsoll.terminal.tables import fitted
 
 QUESTION = "Answer in one short sentence: what is a load line on a ship?"
 LONGEST_ANSWER = 200

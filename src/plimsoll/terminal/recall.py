@@ -2,7 +2,8 @@
 
     stub: … full text under handle h:3f2a9c1b7d  ──►  the tool result in the original file
 
-A handle is a content hash, so it finds the original in any copy of the conversation that contains it.
+Into a pipe or a file the content is exact, byte by byte; a terminal gets it without control sequences. A handle is a
+content hash, so it finds the original in any copy of the conversation that contains it.
 """
 
 import difflib
@@ -17,6 +18,7 @@ import click
 from plimsoll.context import handle_of
 from plimsoll.errors import UserError
 from plimsoll.messages import SYSTEM_ROLES, Message
+from plimsoll.terminal.standard_output import write_exact
 from plimsoll.transcripts import EXAMPLE, Transcript, iter_transcripts, read_example, read_stream
 
 NEAREST = 3
@@ -115,9 +117,4 @@ def _unknown(path: str, wanted: str, fitting: list[str], known: list[str]) -> st
 def _print(message: Message) -> None:
     content = message.get("content")
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=2)
-    # Written byte for byte: no line end is added, and half a surrogate pair is written as its bytes.
-    stream = sys.stdout.buffer
-    stream.write(text.encode("utf-8", "surrogatepass"))
-    if text and not text.endswith("\n") and stream.isatty():
-        stream.write(b"\n")
-    stream.flush()
+    write_exact(text)

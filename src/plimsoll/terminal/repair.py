@@ -18,9 +18,10 @@ import click
 
 from plimsoll.dialects import dialect_named
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, only_one, read_source
-from plimsoll.terminal.tables import plain
+from plimsoll.terminal.standard_output import write_json
 from plimsoll.transcripts import Transcript, counted, format_dialect, read_body, write_file
 from plimsoll.transcripts.portable import without_private_fields
 from plimsoll.transcripts.repair import DIALECTS, Repaired, repair_body
@@ -150,8 +151,7 @@ def _write(original: _Original, repaired: Repaired, output: str, path: str) -> N
         )
         data = (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "surrogatepass")
     if output == STANDARD:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        write_json([data])
         return
     write_file(output, [data])
     click.echo(f"Written to {output}")

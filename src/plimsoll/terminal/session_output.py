@@ -6,7 +6,6 @@
 
 import os
 import shlex
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,16 +14,17 @@ from uuid import uuid4
 import click
 
 from plimsoll.errors import UserError
+from plimsoll.terminal.standard_output import write_json
 from plimsoll.transcripts import (
     AGENT_TARGETS,
     TARGETS,
     SessionStamp,
     Transcript,
     folder_of,
+    serialised,
     session_bytes,
     write_file,
     write_session,
-    write_stream,
     write_transcripts,
 )
 
@@ -58,8 +58,7 @@ def write_converted(target: str, output: str | None, transcripts: Sequence[Trans
         if output is None or _is_folder(output):
             messages += _write_in_folder(transcript, target, stamp, output)
         elif output == STANDARD:
-            sys.stdout.buffer.writelines(session_bytes(transcript, target, stamp))
-            sys.stdout.buffer.flush()
+            write_json(session_bytes(transcript, target, stamp))
         else:
             write_file(output, session_bytes(transcript, target, stamp))
             messages.append(f"Written to {output}")
@@ -68,8 +67,7 @@ def write_converted(target: str, output: str | None, transcripts: Sequence[Trans
 
 def _write_messages(output: str, transcripts: Sequence[Transcript]) -> list[str]:
     if output == STANDARD:
-        write_stream(sys.stdout.buffer, transcripts)
-        sys.stdout.buffer.flush()
+        write_json(serialised(transcripts))
         return []
     write_transcripts(output, transcripts)
     return [f"Written to {output}"]

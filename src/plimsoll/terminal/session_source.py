@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 import click
 
 from plimsoll.errors import UnknownSession, UserError
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.sessions import transfer
 from plimsoll.terminal.sessions.store_access import has_archive, open_store
-from plimsoll.terminal.tables import plain
 from plimsoll.transcripts import AGENTS, FOLDERS, Transcript, newest_session, read_stream, read_transcripts
 
 STANDARD = "-"

@@ -7,9 +7,9 @@ import click
 
 from plimsoll.assembly import open_auxiliary, resolve_summaries
 from plimsoll.config import Settings, plimsoll_home
+from plimsoll.messages.printable import plain
 from plimsoll.providers.auxiliary import Auxiliary
 from plimsoll.providers.retry import Retries
-from plimsoll.terminal.tables import plain
 
 
 def open_summary_model(

@@ -23,6 +23,7 @@ from rich.text import Text
 
 from plimsoll.context import ClearedResult
 from plimsoll.context.report import ShortenedMessage
+from plimsoll.messages.printable import plain
 
 CLEARED_SHOWN = 8
 ITEMS_PER_SECTION = 2
@@ -33,15 +34,6 @@ BETWEEN_COLUMNS = 3
 WIDEST = 10_000  # no width limit while a table is measured
 _PERCENTAGE = 5  # columns of a percentage and the space before it
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-# Escape sequences, control characters, and characters that reorder the text around them.
-_CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b.?|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-# Whatever is not seen, or changes how other characters are seen; not tabs and line ends.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
-    "\U000e0000-\U000e007f\ud800-\udfff]"
-)
 
 
 class SizeComparison(Protocol):
@@ -55,19 +47,6 @@ class SizeComparison(Protocol):
     def tokens_before(self) -> int: ...
     @property
     def tokens_after(self) -> int: ...
-
-
-def plain(text: str) -> str:
-    """The text without terminal control sequences."""
-    return _CONTROL.sub("", text)
-
-
-def spelled_out(text: str) -> str:
-    """The whole text, with every character that a person cannot see as its escape.
-
-    For what a person approves: if such characters were only removed, what runs would differ from what was shown.
-    """
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
 
 
 def fitted(build: Callable[[frozenset[str]], Table], expendable: Sequence[str], width: int) -> Table:

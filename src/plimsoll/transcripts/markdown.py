@@ -8,16 +8,21 @@
 {"path": "notes.txt"}
 ```
 
-Tool results and arguments are in fences that are longer than any fence inside them.
+Tool results and arguments are in fences that are longer than any fence inside them. No text controls a terminal.
 """
 
 from collections.abc import Iterable, Iterator
 
 from plimsoll.messages import Message, arguments_text, call_name, part_text, parts_of, tool_calls
+from plimsoll.messages.printable import one_line, plain
 
 
 def markdown(messages: Iterable[Message], title: str) -> Iterator[str]:
     """The document, piece by piece."""
+    yield from map(plain, _pieces(messages, one_line(title)))
+
+
+def _pieces(messages: Iterable[Message], title: str) -> Iterator[str]:
     yield f"# {title or 'Conversation'}\n"
     for number, message in enumerate(messages, 1):
         yield f"\n## {number} · {message.get('role', '')}\n\n"

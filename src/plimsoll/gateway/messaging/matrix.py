@@ -24,7 +24,7 @@ from nio import (  # type: ignore[import-untyped, import-not-found, unused-ignor
 from plimsoll.archive.inbox import IncomingMessage
 from plimsoll.errors import PlatformFailed, PlatformRefused
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed, Batch, plain
-from plimsoll.providers.printable import one_line
+from plimsoll.messages.printable import one_line
 from plimsoll.secrets import masked
 
 _PAGE = 100

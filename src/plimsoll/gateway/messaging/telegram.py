@@ -17,7 +17,7 @@ import httpx
 from plimsoll.archive.inbox import IncomingMessage
 from plimsoll.errors import PlatformFailed, PlatformRefused
 from plimsoll.gateway.messaging.adapter import Adapter, Allowed, Batch, plain
-from plimsoll.providers.printable import one_line
+from plimsoll.messages.printable import one_line
 from plimsoll.secrets import MASK, masked
 
 _PAGE = 100  # maximum updates per request

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 from plimsoll.errors import ProviderError
 from plimsoll.gateway.asgi import Header
 from plimsoll.gateway.upstream.connection import Connection, ConnectionBroken
+from plimsoll.messages.printable import one_line
 from plimsoll.providers import Timeouts
 from plimsoll.providers.error_messages import Said, error_for
-from plimsoll.providers.printable import one_line
 from plimsoll.secrets import masked
 
 MOST_KEPT = 512  # per upstream

@@ -10,8 +10,8 @@ from prompt_toolkit import PromptSession
 from rich.console import Console
 from rich.text import Text
 
+from plimsoll.messages.printable import plain, spelled_out
 from plimsoll.terminal.chat.folded_outputs import diff_lines, is_diff
-from plimsoll.terminal.tables import plain, spelled_out
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion
 
 _YES, _NO, _ALWAYS, _VIEW = ("y", "yes"), ("", "n", "no"), ("a", "always"), ("v", "view")

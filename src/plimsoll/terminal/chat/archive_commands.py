@@ -8,9 +8,9 @@ from rich.text import Text
 from plimsoll.archive import NodeLink, SearchHit, SearchQuery
 from plimsoll.errors import UserError
 from plimsoll.messages import text_of
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.chat.chat_session import ChatSession, require
 from plimsoll.terminal.chat.status_lines import fitted, money_parts, thousands
-from plimsoll.terminal.tables import plain
 
 SHOWN = 10
 _NUMBERS = 22  # columns of the sessions table for messages, tokens and gaps

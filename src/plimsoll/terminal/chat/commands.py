@@ -15,6 +15,7 @@ from rich.text import Text
 
 from plimsoll.agent import can_draft
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.models import estimate_tools_tokens
 from plimsoll.plugins import PluginCommand
 from plimsoll.terminal.chat import (
@@ -28,7 +29,7 @@ from plimsoll.terminal.chat import (
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.context_usage import context_bar, context_usage
 from plimsoll.terminal.chat.status_lines import nearest_sentence, start_lines
-from plimsoll.terminal.tables import before_after, cleared_list, plain, summary_panel
+from plimsoll.terminal.tables import before_after, cleared_list, summary_panel
 
 PREVIEW = "--preview"
 

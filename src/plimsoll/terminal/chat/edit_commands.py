@@ -1,8 +1,8 @@
 """How edits to files are handled: `/edits` and Shift-Tab."""
 
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.chat.chat_session import ChatSession
-from plimsoll.terminal.tables import plain
 from plimsoll.tools import EDIT_MODES, EditMode
 
 ABOUT: dict[EditMode, str] = {

@@ -11,7 +11,7 @@ Each press shows one more, the newest first.
 
 from dataclasses import dataclass, field
 
-from plimsoll.terminal.tables import plain, spelled_out
+from plimsoll.messages.printable import plain, spelled_out
 
 MOST = 50  # outputs that can be unfolded
 LINES = 12  # of a diff that is shown at once

@@ -5,8 +5,8 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.chat.chat_session import ChatSession
-from plimsoll.terminal.tables import plain
 
 _START = 30.0  # seconds for the page to start
 _STOP = 3.0

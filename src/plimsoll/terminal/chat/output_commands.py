@@ -13,12 +13,12 @@ from rich.text import Text
 from plimsoll.archive import OPERATOR, Action
 from plimsoll.errors import UserError
 from plimsoll.messages import Message, text_of
+from plimsoll.messages.printable import plain
 from plimsoll.models import estimate_tools_tokens
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.clipboard import copy_text
 from plimsoll.terminal.chat.status_lines import fitted
 from plimsoll.terminal.sessions.transfer import PAGE, export_session
-from plimsoll.terminal.tables import plain
 
 _FORMATS = {"markdown": "markdown", "md": "markdown", "html": "html", "json": "openai"}
 _SUFFIXES = {"markdown": ".md", "html": ".html", "openai": ".json"}

@@ -31,11 +31,11 @@ from plimsoll.agent import (
     ToolCalled,
     ToolReturned,
 )
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.chat.folded_outputs import FoldedOutputs
 from plimsoll.terminal.chat.keys import EscapeKey
 from plimsoll.terminal.chat.markdown import newest_part, split_blocks
 from plimsoll.terminal.chat.status_lines import compaction_line, fitted, running_line, summary_line, tool_line
-from plimsoll.terminal.tables import plain
 
 QUIET, BAD = "dim", "red"
 _FRAMES = 10  # maximum per second

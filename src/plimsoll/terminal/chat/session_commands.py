@@ -10,12 +10,12 @@ from rich.text import Text
 from plimsoll.archive import OPERATOR, Session
 from plimsoll.assembly import failed_plugins
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.sessions import SessionActions
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.picker import Choice, pick
 from plimsoll.terminal.chat.status_lines import thousands
 from plimsoll.terminal.sessions.times import time_ago
-from plimsoll.terminal.tables import plain
 
 OFFERED = 200  # newest sessions in the picker
 _ENGINE = "context.engine"

@@ -3,8 +3,8 @@
 from rich.text import Text
 
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.chat.chat_session import ChatSession
-from plimsoll.terminal.tables import plain
 from plimsoll.tools import ToolResult
 from plimsoll.tools.terminal import Terminal
 

@@ -15,7 +15,7 @@ from plimsoll.agent.trigger import CLEARING, NOTHING
 from plimsoll.archive import CompactionEvent, Session, UsageTotal
 from plimsoll.assembly import OpenConversation
 from plimsoll.caching import start_line
-from plimsoll.terminal.tables import plain
+from plimsoll.messages.printable import plain
 from plimsoll.tools import EditMode
 
 BETWEEN = " · "

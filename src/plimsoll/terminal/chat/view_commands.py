@@ -6,11 +6,11 @@ import click
 
 from plimsoll.context.markers import editable_text
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.sessions import ActionResult
 from plimsoll.sessions.view_edits import summary_item
 from plimsoll.terminal.chat.chat_session import ChatSession, require
 from plimsoll.terminal.sessions.actions import sentence, text_kept
-from plimsoll.terminal.tables import plain
 
 PREVIEW = "--preview"
 

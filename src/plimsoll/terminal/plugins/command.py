@@ -15,13 +15,13 @@ from rich.console import Console
 
 from plimsoll.errors import PluginError, UserError
 from plimsoll.installation import install_command
+from plimsoll.messages.printable import plain
 from plimsoll.plugins import TrustFile, plugin_at
 from plimsoll.terminal.plugins.engine_choice import EngineChoice
 from plimsoll.terminal.plugins.listing import as_json, facts, lists
 from plimsoll.terminal.plugins.menu import Menu
 from plimsoll.terminal.plugins.scaffold import write_plugin
 from plimsoll.terminal.plugins.screen import run_screen
-from plimsoll.terminal.tables import plain
 
 BROKEN = 1
 PIPED_WIDTH = 160  # a file has no width limit

@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll.messages.printable import plain
 from plimsoll.plugins import Catalogue, CatalogueEntry
-from plimsoll.terminal.tables import plain
 
 ACTIVE, USABLE, BARRED = "●", "○", "×"
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.plugins import CatalogueEntry
 from plimsoll.terminal.plugins.engine_choice import EngineChoice
 from plimsoll.terminal.plugins.listing import mark_of
-from plimsoll.terminal.tables import plain
 
 HOW = "↑ ↓ move · Enter choose · Esc back"
 HOW_TO_READ = "↑ ↓ move · Esc back · set plugins.enabled in config.yaml to enable plugins"

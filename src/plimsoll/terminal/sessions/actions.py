@@ -23,9 +23,10 @@ from rich.text import Text
 
 from plimsoll.archive import OPERATOR, Action, Session
 from plimsoll.errors import Conflict, EditRefused, UserError
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.sessions.store_access import StoreAccess, open_store, session_ids
 from plimsoll.terminal.sessions.times import format_time
-from plimsoll.terminal.tables import before_after, plain, summary_panel
+from plimsoll.terminal.tables import before_after, summary_panel
 
 if TYPE_CHECKING:
     from plimsoll.sessions import ActionResult, CompactionDetail, SessionActions

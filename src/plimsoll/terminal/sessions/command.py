@@ -20,6 +20,7 @@ from rich.text import Text
 
 from plimsoll.archive import OPERATOR, Action, Node, Owner, SearchPage, SearchQuery, Session, View
 from plimsoll.errors import UserError
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.interruption import reporting_progress
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.sessions import actions, compactions, conversation, hits, listing, transfer
@@ -31,7 +32,6 @@ from plimsoll.terminal.sessions.store_access import (
     session_ids,
 )
 from plimsoll.terminal.sessions.times import parse_time
-from plimsoll.terminal.tables import plain
 
 PIPED_WIDTH = 160
 ROLES = ("system", "developer", "user", "assistant", "tool")

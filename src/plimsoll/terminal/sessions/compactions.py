@@ -19,8 +19,9 @@ from rich.text import Text
 from plimsoll.archive import CompactionEvent, Node, NodeLink, ShortenedReference, Span, View
 from plimsoll.context.markers import is_summary, summary_body
 from plimsoll.messages import text_of
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.sessions.times import format_time
-from plimsoll.terminal.tables import before_after, plain, summary_panel
+from plimsoll.terminal.tables import before_after, summary_panel
 
 
 def heading(number: int, event: CompactionEvent) -> Group:

@@ -27,8 +27,8 @@ from plimsoll.messages import (
     parts_of,
     tool_calls,
 )
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.sessions.times import format_time
-from plimsoll.terminal.tables import plain
 
 _COLOURS = {"user": "green", "assistant": "cyan", "tool": "yellow", "system": "magenta"}
 _REASONING = ("reasoning_content", "reasoning")

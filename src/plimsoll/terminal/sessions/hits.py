@@ -12,8 +12,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from plimsoll.archive import SearchHit, SearchPage
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.sessions.times import format_time
-from plimsoll.terminal.tables import plain
 
 _MARK = "bold black on yellow"
 

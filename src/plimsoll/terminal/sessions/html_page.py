@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 
 from plimsoll.messages import Message, arguments_text, call_name, part_text, parts_of, tool_calls
-from plimsoll.terminal.tables import plain
+from plimsoll.messages.printable import plain
 
 _LONG = 12  # tool results with more lines are folded
 

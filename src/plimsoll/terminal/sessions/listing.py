@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.archive import OPERATOR, Session
+from plimsoll.messages.printable import plain
 from plimsoll.terminal.sessions.times import time_ago
-from plimsoll.terminal.tables import plain
 
 WIDE = 110  # terminal width from which the title has its own column
 MODEL_WIDE, MODEL_NARROW = 28, 10

@@ -12,14 +12,15 @@ from plimsoll.errors import UserError
 from plimsoll.messages import Message
 from plimsoll.terminal.sessions.html_page import html
 from plimsoll.terminal.sessions.store_access import StoreAccess
+from plimsoll.terminal.standard_output import write_document, write_json
 from plimsoll.transcripts import (
     ExportFormat,
     Transcript,
     markdown,
     read_stream,
     read_transcripts,
+    serialised,
     stored_session,
-    write_stream,
     write_transcripts,
 )
 
@@ -66,17 +67,15 @@ def export_session(session: Session, messages: Iterator[Message], format: str, o
     """Write a conversation to a file, or to standard output."""
     if format in DOCUMENTS:
         write = DOCUMENTS[format]
-        pieces = (piece.encode("utf-8", "replace") for piece in write(messages, session.title))
+        pieces = write(messages, session.title)
         if output in (None, STANDARD):
-            sys.stdout.buffer.writelines(pieces)
-            sys.stdout.buffer.flush()
+            write_document(pieces)
         else:
-            write_whole(Path(str(output)), pieces)
+            write_whole(Path(str(output)), (piece.encode("utf-8", "replace") for piece in pieces))
         return
     transcript = stored_session(session, messages, next(one for one in FORMATS if one == format))
     if output in (None, STANDARD):
-        write_stream(sys.stdout.buffer, [transcript])
-        sys.stdout.buffer.flush()
+        write_json(serialised([transcript]))
     else:
         write_transcripts(str(output), [transcript])
 

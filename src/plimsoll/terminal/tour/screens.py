@@ -10,7 +10,8 @@ from rich.text import Text
 
 from plimsoll.caching import Bill
 from plimsoll.context import CompactionReport
-from plimsoll.terminal.tables import before_after, folded, plain
+from plimsoll.messages.printable import plain
+from plimsoll.terminal.tables import before_after, folded
 from plimsoll.terminal.tour.recorded_session import (
     GAP_SECONDS,
     MODEL,
