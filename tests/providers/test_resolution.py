@@ -286,6 +286,7 @@ def test_the_long_window_of_a_claude_model_is_asked_for_by_a_header():
 def test_served_models_are_listed_by_a_real_server_and_nobody_is_none():
     with ScriptedServer(model="claude-sonnet-4.5", models=("gpt-5",)) as server:
         assert asyncio.run(served_models(server.openai_url)) == ("claude-sonnet-4.5", "gpt-5")
+        assert asyncio.run(served_models(f"{server.gemini_url}/v1beta")) == ("claude-sonnet-4.5", "gpt-5")
         gone = server.openai_url
     assert asyncio.run(served_models(gone)) is None
 

@@ -10,15 +10,13 @@ PROBE = 0.2  # seconds: a server on this machine answers in a few milliseconds
 
 async def served_models(base_url: str) -> tuple[str, ...] | None:
     """The models of the server at an address; None if no server answers in time."""
+    dialect = dialect_at(base_url)
     try:
         async with _client(base_url) as http:
-            response = await http.get(dialect_at(base_url).models_url(base_url))
-            data = response.raise_for_status().json()
+            response = await http.get(dialect.models_url(base_url))
+            return tuple(dialect.model_names(response.raise_for_status().json()))
     except (httpx.HTTPError, httpx.InvalidURL, ValueError):
         return None
-    listed = data.get("data") if isinstance(data, dict) else None
-    models = listed if isinstance(listed, list) else []
-    return tuple(str(model["id"]) for model in models if isinstance(model, dict) and model.get("id"))
 
 
 def _client(base_url: str) -> httpx.AsyncClient:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 _AROUND = 40  # characters shown on either side of a match
+_DATA = re.compile(r"[A-Za-z0-9+/=_-]{500,}+")  # base64 of an image; searching megabytes of it takes seconds
 _WINDOW = r"(?:context(?: window| length| space| budget)?|token (?:budget|limit)|window)"
 _PRESSURE = re.compile(
     rf"""
@@ -32,7 +33,7 @@ def told_how_full(bodies: Iterable[Mapping[str, Any]]) -> list[str]:
     looked_at: set[int] = set()  # requests repeat earlier content
     for body in bodies:
         for part in _parts(body):
-            words = json.dumps(part, ensure_ascii=False)
+            words = _DATA.sub("", json.dumps(part, ensure_ascii=False))
             if hash(words) in looked_at:
                 continue
             looked_at.add(hash(words))
@@ -42,6 +43,6 @@ def told_how_full(bodies: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _parts(body: Mapping[str, Any]) -> Iterator[Any]:
-    messages = body.get("messages")
-    yield {name: value for name, value in body.items() if name != "messages"}
-    yield from messages if isinstance(messages, list) else (messages,)
+    for name, value in body.items():
+        yield name
+        yield from value if isinstance(value, list) else (value,)
