@@ -288,3 +288,13 @@ def test_what_changed_something_is_told_before_what_only_looked_or_checked():
     done = write_sections(read_facts([user("Release it."), *every]), {}, SummaryRoom(420))["Done"]
     assert all(f"`{command}`" in done for command in ran)
     assert done.count("`pytest") < len(checks)
+
+
+@pytest.mark.parametrize("words", range(30, 130, 9))
+def test_a_quote_of_a_shortened_message_names_no_handle(words):
+    # A long quote is cut, and half a handle leads nowhere.
+    said = " ".join(f"word{number}" for number in range(words))
+    shortened = user(f"Fix the parser: {said}\n[full text under handle h:0f665f18aa]")
+    written = render_sections(write_sections(read_facts([shortened, *work(0, 2)]), {}, SummaryRoom(2_000)))
+    assert "Fix the parser" in written
+    assert "handle" not in written

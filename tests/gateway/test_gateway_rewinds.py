@@ -169,6 +169,28 @@ def test_the_newest_request_arrives_for_every_prefix_in_any_order(
     assert compacted > 10
 
 
+@rewinds_history
+@pytest.mark.parametrize("engine", list(ENGINES))
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_request_that_joins_results_too_large_for_the_window_arrives_with_them_shortened(
+    dialect: str, engine: str, tmp_path: Path
+) -> None:
+    # Some wire formats put the new words into the same message as the results that were sent before.
+    ids = ("one", "two", "three")
+    calls = [
+        {"id": n, "type": "function", "function": {"name": "read_file", "arguments": _path(n)}} for n in ids
+    ]
+    messages: list[Message] = [
+        *(message for n in range(5) for message in _long_turn(f"before_{n}")),
+        {"role": "user", "content": "Read three files."},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        *({"role": "tool", "tool_call_id": n, "content": f"{n}: {' '.join(_WORDS * 60)}"} for n in ids),
+        {"role": "user", "content": "And compare them."},
+    ]
+    with ScriptedServer(_answer, window=WINDOW) as server:
+        assert check(server, dialect, dialect, engine, messages, [0], tmp_path) > 1
+
+
 @cache
 def recorded() -> list[list[Message]]:
     """The beginning of one conversation of each recorded agent that both wires can carry."""

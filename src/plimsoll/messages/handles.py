@@ -72,6 +72,8 @@ def _part_without(pattern: re.Pattern[str], part: Any) -> Any:
 
 def _text_without(pattern: re.Pattern[str], text: str) -> str:
     """Remove the pattern repeatedly: a message that was shortened twice ends with two handles."""
+    if "under handle h:" not in text:  # much faster than the pattern, and true of nearly every text
+        return text
     named = _HANDLE.findall(text)[-1:]
     shorter = pattern.sub("", text)
     while shorter != text and named and _HANDLE.findall(shorter)[-1:] == named:

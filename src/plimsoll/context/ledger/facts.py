@@ -51,6 +51,7 @@ from plimsoll.messages import (
     is_harness_text,
     text_of,
     tool_calls,
+    without_handle,
     without_harness_text,
 )
 from plimsoll.secrets import redact
@@ -99,7 +100,7 @@ def read_facts(
     """
     facts = known.copy(quotes) if known else ConversationFacts()
     if known is None and opening.strip():
-        said = without_harness_text({"role": "user", "content": opening})
+        said = without_harness_text(without_handle({"role": "user", "content": opening}))
         if said:
             add_request(facts.requests, said, opening_at, "", None)
     reading = _Reading(facts, quotes)
@@ -110,6 +111,7 @@ def read_facts(
             continue
         role = message.get("role")
         facts.handles[position] = handle_of(message) if message.get("content") else ""
+        message = without_handle(message)  # a quote could cut it in two, and half a handle leads nowhere
         if role == "user":
             _read_user(reading, message, position)
         elif role == "assistant":

@@ -334,10 +334,16 @@ class _Compaction:
         self.before, self.compacted, self.event = conversation.view(), compacted, event
         self.known = [*conversation.lead, *conversation.log]
         self._settled = len(conversation.lead) + conversation.settled()
+        self._ends = {len(conversation.lead) + end for end in conversation.ends}
 
     def waiting(self, stored: int) -> int:
-        """How many messages at the end are not stored yet; 0 if the compaction changed one of them."""
-        count = max(0, len(self.known) - max(stored, self._settled))
+        """How many messages at the end are not stored yet.
+
+        0 if the compaction changed one of them, or if the first of them belongs to a wire message whose beginning is
+        stored: a view serves only whole wire messages.
+        """
+        first = max(stored, self._settled)
+        count = max(0, len(self.known) - first) if first in self._ends else 0
         ends = zip(reversed(self.before), reversed(self.compacted), strict=False)
         return count if sum(1 for _ in takewhile(_is_same, islice(ends, count))) == count else 0
 
