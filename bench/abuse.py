@@ -251,7 +251,7 @@ async def _read_as_owners(url: str, owners: list[Owner], verdict: Verdict) -> No
 async def _read_archive(store: ArchiveStore, observed: Observed, verdict: Verdict) -> None:
     """Compare what is stored with what the clients were told."""
     verdict.inconsistent = await store.check()
-    ids = {key.name: key.id for key in (await store.keys.book()).keys}
+    ids = {key.name: key.id for key in (await store.keys.snapshot()).keys}
     said: dict[str, Counter[str]] = {}
     for name, id in ids.items():
         archive, counted = store.for_owner(key_owner(id)), Counter[str]()

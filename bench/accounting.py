@@ -187,7 +187,7 @@ async def _add_keys(home: Path) -> dict[str, str]:
 async def charged(home: Path) -> dict[str, int]:
     """Tokens that the gateway counted for each key."""
     async with await open_archive(None, home) as store:
-        book = await store.keys.book()
+        book = await store.keys.snapshot()
         return {key.name: book.today.get(key.id, KeyUsage()).tokens for key in book.keys}
 
 

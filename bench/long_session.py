@@ -124,7 +124,7 @@ async def build(path: Path, count: int, compactions: int) -> str:
                 if made < compactions and number > every * (made + 1):
                     await grown.compact()
                     made, is_new = made + 1, True
-                    _, size = await archive.weight(session.id)
+                    _, size = await archive.view_size(session.id)
                 await grown.asked(size, pause, is_new)
                 is_new = False
             waiting.append(message)

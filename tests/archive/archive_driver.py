@@ -45,7 +45,10 @@ STORES: dict[str, Callable[[Path, Clock, Random], Awaitable[ArchiveStore]]] = {
 }
 
 
-OF_THE_STORE = ("check", "mend_search")  # asked of the whole store; everything else is the operator's archive
+OF_THE_STORE = (
+    "check",
+    "repair_search_index",
+)  # asked of the whole store; everything else is the operator's archive
 
 
 class Driver:

@@ -199,7 +199,7 @@ class ArchiveMachine(RuleBasedStateMachine):
             assert self.archive.said(id) == model.said
             assert self.archive.seen(id) == model.seen
             assert self.archive.pins(id) == sorted(model.pins)
-            assert self.archive.weight(id)[0] == len(model.seen)
+            assert self.archive.view_size(id)[0] == len(model.seen)
         assert {one.id for one in self.archive.sessions(limit=500)} == set(self.model)
 
     @invariant()

@@ -93,7 +93,7 @@ def test_opening_and_appending_read_nothing_of_what_left_the_view(driver: Driver
     db.close()
     driver.reopen()
     assert len(driver.items(id)) == 13
-    assert driver.weight(id)[0] == 13
+    assert driver.view_size(id)[0] == 13
     driver.append(id, [user("go on")], turn="t", after=500)
     assert driver.seen(id)[-1] == user("go on")
     driver.compact(id, [*talk(500)[:2], summary("B"), user("go on")])

@@ -289,7 +289,7 @@ CASES: dict[str, Case | None] = {
     "pins": _of_session("pins"),
     "view": _view,
     "items": _shown("items"),
-    "weight": _shown("weight"),
+    "view_size": _shown("view_size"),
     "node": _node,
     "nodes": _nodes,
     "add_nodes": _add_nodes,

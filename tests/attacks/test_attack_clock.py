@@ -23,7 +23,7 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Driver]:
 def granted(archive: Driver) -> int:
     """All that this minute still grants."""
     shares = iter(
-        lambda: archive.run_store(lambda store: store.keys.set_aside("4f9c2a71", LIMIT, 2)).requests, 0
+        lambda: archive.run_store(lambda store: store.keys.reserve_requests("4f9c2a71", LIMIT, 2)).requests, 0
     )
     return sum(shares)
 

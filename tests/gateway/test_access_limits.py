@@ -161,7 +161,7 @@ def test_a_store_that_does_not_answer_for_a_moment_locks_nobody_out(tmp_path: Pa
 
 
 class Silent:
-    async def book(self):
+    async def snapshot(self):
         raise ArchiveError("The server is gone.")
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from plimsoll.errors import NetworkFailed
-from plimsoll.gateway.upstream.pool import Call, Pool
+from plimsoll.gateway.upstream.pool import Pool, UpstreamCall
 from plimsoll.providers import Timeouts
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -78,8 +78,8 @@ def resetting(resets: int, before_reset: bytes = b"") -> Iterator[ResettingServe
 
 
 async def answered(pool: Pool, server: ResettingServer, body: bytes) -> bytes:
-    answer = await pool.ask(Call("POST", server.url, body=body))
-    return await answer.whole(100)
+    answer = await pool.send(UpstreamCall("POST", server.url, body=body))
+    return await answer.read_all(100)
 
 
 async def with_kept_connections(pool: Pool, server: ResettingServer) -> None:

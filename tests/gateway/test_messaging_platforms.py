@@ -10,7 +10,7 @@ from pydantic import Field
 
 from plimsoll.errors import UserError
 from plimsoll.gateway.messaging.accounts import configured
-from plimsoll.gateway.messaging.adapter import Adapter, Allowed
+from plimsoll.gateway.messaging.adapter import Adapter, AllowList
 from plimsoll.settings import messaging
 from plimsoll.settings.gateway import GatewaySection
 from plimsoll.settings.messaging import MessagingSections, PlatformSection
@@ -36,7 +36,7 @@ class MorePlatforms(MessagingSections):
 class PagerAdapter(Adapter):
     platform: ClassVar[str] = "pager"
 
-    def __init__(self, server: str, token: str, allowed: Allowed) -> None:
+    def __init__(self, server: str, token: str, allowed: AllowList) -> None:
         self.made_of = (server, token, allowed)
 
     async def connect(self) -> None: ...
@@ -77,7 +77,7 @@ def test_a_further_platform_takes_a_section_and_an_adapter(monkeypatch: pytest.M
     assert adapter.made_of == (
         "https://pager.example.org",
         "s3cret",
-        Allowed(frozenset(), frozenset({"night"})),
+        AllowList(frozenset(), frozenset({"night"})),
     )
     assert section.platforms["pager"].notice == "Pager: answering everyone in 1 shift."
     with pytest.raises(UserError, match=r"gateway\.pager\.relay is not set; Pager needs relay and token\."):

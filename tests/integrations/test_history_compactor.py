@@ -159,12 +159,12 @@ def test_an_overflow_compacts_below_the_window_that_the_provider_states() -> Non
         asked = requests(LOG)[-1]
         assert not history.view(CHAT, asked).changed
         refusal = RuntimeError("prompt is too long: 9000 tokens > 8000 maximum")
-        view = history.relieved(refusal, CHAT, asked)
+        view = history.view_after_overflow(refusal, CHAT, asked)
         assert view.compacted
         assert view.tokens < 4_000
         assert history.view(CHAT, asked).canonical == view.canonical
         with pytest.raises(ZeroDivisionError):
-            history.relieved(ZeroDivisionError("division by zero"), CHAT, asked)
+            history.view_after_overflow(ZeroDivisionError("division by zero"), CHAT, asked)
 
 
 def test_a_host_that_stores_the_view_goes_on_from_it(history: HistoryCompactor) -> None:

@@ -36,7 +36,7 @@ Placed = list[int | Message]
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
+class DraftResult:
     """A worker's result."""
 
     messages: Placed
@@ -62,7 +62,7 @@ def draft_in_worker(
     if isinstance(engine, LcmEngine) and isinstance(twin, LcmEngine):
         objects[_STORE:] = [_StoreHost(engine.store, view), engine.clock]
         twin.store, twin.clock, twin.late_texts = _StoreProxy(link), _Clock(link), {}
-    done: Drafted = workers.run(_draft, link, twin, view, dict(arguments), objects=objects)
+    done: DraftResult = workers.run(_draft, link, twin, view, dict(arguments), objects=objects)
     engine.remembered = engine.remembered.unpacked(done.facts)
     return _taken(done.messages, view), done.report
 
@@ -85,12 +85,12 @@ def assess_in_worker(
 
 def _draft(
     host: Host, link: "_Link", engine: ContextCompressor, view: list[Message], arguments: dict[str, Any]
-) -> Drafted:
+) -> DraftResult:
     link.host, link.view = host, view
     messages, report = engine.draft(list(view), **arguments)
     # The gateway never shows the list of cleared results, and building it is slow.
     said = replace(report, _describe_pruned=tuple)
-    return Drafted(_placed(messages, view), said, engine.remembered.packed())
+    return DraftResult(_placed(messages, view), said, engine.remembered.packed())
 
 
 def _assess(view: list[Message], after: Placed, wire: Wire, report: CompactionReport | None) -> Assessment:

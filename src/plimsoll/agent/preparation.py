@@ -142,8 +142,8 @@ class TokenCounts:
 
 _LINE_BYTES = 1_000  # in memory, per line of a summary with its sources
 _MOST_SHARED = 4  # summaries that branches keep for each other; a conversation rarely has more live branches
-Drafted: TypeAlias = tuple[list[Message], CompactionReport | None]
-Draft: TypeAlias = Callable[[list[Message], dict[str, Any]], Awaitable[Drafted]]
+DraftResult: TypeAlias = tuple[list[Message], CompactionReport | None]
+Draft: TypeAlias = Callable[[list[Message], dict[str, Any]], Awaitable[DraftResult]]
 
 
 async def refitted(
@@ -217,7 +217,7 @@ async def preview_of(
 
 async def refit(
     host: EngineHost, seconds: float, messages: list[Message], counted: dict[str, Any]
-) -> Drafted:
+) -> DraftResult:
     """Compact a prepared list again. Built-in engines call no model for it, so the user does not wait."""
     engine = host.engine
     if can_draft(engine):
@@ -234,7 +234,7 @@ async def _previewed(
 ) -> CompactionResult:
     """What one engine would return."""
 
-    async def draft(messages: list[Message], counts: dict[str, Any]) -> Drafted:
+    async def draft(messages: list[Message], counts: dict[str, Any]) -> DraftResult:
         return await asyncio.to_thread(
             lambda: engine.draft(messages, focus_topic=focus, **counts, ask=False, keep=False)
         )

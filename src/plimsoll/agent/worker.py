@@ -1,7 +1,7 @@
 """A worker process: runs jobs from its standard input until that is closed.
 
-    parent ── Job ───────────► worker ── Ask ──► parent       a job may call an object that stays in the parent
-    parent ◄─ Part … Done ──── worker ◄─ Reply ─ parent
+    parent ── WorkerJob ─────────────────────► worker ── HostCall ──► parent    a job may call an object of the parent
+    parent ◄─ PartialResult … WorkerResult ─── worker ◄─ HostReply ── parent
 
 Jobs run in threads, so that a short one does not wait for a long one; the parent decides how many run at once. Only
 Plimsoll's functions run here. The process ends with its parent, because its input is closed then.
@@ -45,7 +45,7 @@ class WorkerJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartialResult:
     """One of the values that a job yields."""
 
     job: int
@@ -183,7 +183,7 @@ def _run(job: WorkerJob, channel: Channel, questions: PendingHostCalls) -> None:
         result = job.function(*host, *job.arguments, *data)
         if isinstance(result, Iterator):
             for value in result:
-                channel.write(Part(job.number, value), later=True)
+                channel.write(PartialResult(job.number, value), later=True)
             result = None
         done = WorkerResult(job.number, result)
     except Exception as error:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from plimsoll.agent.worker import Channel, HostCall, HostReply, Part, Ready, WorkerJob, WorkerResult
+from plimsoll.agent.worker import Channel, HostCall, HostReply, PartialResult, Ready, WorkerJob, WorkerResult
 
 log = logging.getLogger(__name__)
 ATTEMPTS = 2
@@ -146,7 +146,7 @@ class _Worker:
         running = self._jobs.get(value.job)
         if running is None:
             return
-        if isinstance(value, Part):
+        if isinstance(value, PartialResult):
             running.parts.append(value.value)
         elif isinstance(value, WorkerResult):
             running.done = value

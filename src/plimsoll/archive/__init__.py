@@ -10,7 +10,7 @@ from plimsoll.archive.owners import OPERATOR, Owner, key_of, key_owner, room_own
 from plimsoll.archive.query import SearchHit, SearchPage, SearchQuery
 from plimsoll.archive.records import (
     Action,
-    Appended,
+    AppendResult,
     CompactionEvent,
     Lease,
     Node,
@@ -32,7 +32,7 @@ from plimsoll.archive.views import Reference, ShortenedReference, View, ViewDraf
 __all__ = [
     "OPERATOR",
     "Action",
-    "Appended",
+    "AppendResult",
     "Archive",
     "ArchiveStore",
     "Author",

@@ -34,7 +34,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedMessage:
     """A message ready to be stored."""
 
     role: str
@@ -48,9 +48,9 @@ class Encoded:
     shown_tokens: int = 0
 
 
-def encode(message: Message, tokens: int | None = None, shown: Message | None = None) -> Encoded:
+def encode(message: Message, tokens: int | None = None, shown: Message | None = None) -> EncodedMessage:
     """The message as stored; `tokens` is estimated if not given, `shown` is what the model sees."""
-    return Encoded(
+    return EncodedMessage(
         role=storable(str(message.get("role", ""))),
         body=to_json(message),
         digest=digest_of(message),
@@ -67,7 +67,7 @@ def encode_each(
     messages: Sequence[Message],
     tokens: Sequence[int] | None = None,
     shown: Mapping[int, Message] | None = None,
-) -> Iterator[Encoded]:
+) -> Iterator[EncodedMessage]:
     """All messages, each with its tokens and, by position, the form that the model sees, if given."""
     counts: Sequence[int | None] = [None] * len(messages) if tokens is None else tokens
     if len(counts) != len(messages):

@@ -20,7 +20,7 @@ from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchPage, SearchQuery
 from plimsoll.archive.records import (
     Action,
-    Appended,
+    AppendResult,
     CompactionEvent,
     Lease,
     Node,
@@ -103,7 +103,7 @@ class Archive(ABC):
         tokens: Sequence[int] | None = None,
         lease: Lease | None = None,
         shown: Mapping[int, Message] | None = None,
-    ) -> Appended:
+    ) -> AppendResult:
         """Append the messages of a turn that are not stored yet.
 
         `shown` maps positions of messages that are too large for the model to the form that it sees. Every view
@@ -157,7 +157,7 @@ class Archive(ABC):
         """What the model sees: the current view, or `view`. Reads no other messages."""
 
     @abstractmethod
-    async def weight(self, id: str, view: View | None = None) -> tuple[int, int]:
+    async def view_size(self, id: str, view: View | None = None) -> tuple[int, int]:
         """Messages and tokens of a view, without reading them."""
 
     @abstractmethod

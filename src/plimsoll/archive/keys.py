@@ -2,12 +2,12 @@
 
     plim-4f9c2a71-Zk3…   a public id, and a secret of which only a digest is stored
 
-    set_aside ──► a share of this minute's requests for one process
-    reserve   ──► room in today's limits for requests that a process is about to make
-    settle    ──► today's usage and remaining reservations
-    book      ──► everything at once, for a process's cache
+    reserve_requests ──► a share of this minute's requests for one process
+    reserve          ──► room in today's limits for requests that a process is about to make
+    settle           ──► today's usage and remaining reservations
+    snapshot         ──► everything at once, for a process's cache
 
-Minutes and days use the store's clock in UTC. All processes together never set aside more than the
+Minutes and days use the store's clock in UTC. All processes together never reserve more requests than the
 key's limit per minute. A reservation is granted while usage plus reservations are below the limit,
 so all processes together exceed it by at most one request. Reservations of a crashed process
 expire.
@@ -125,11 +125,11 @@ class KeyStore(ABC):
         """Revoke the valid key with this name; raises `UserError` if there is none."""
 
     @abstractmethod
-    async def book(self) -> KeySnapshot:
+    async def snapshot(self) -> KeySnapshot:
         """All keys and usage in one query."""
 
     @abstractmethod
-    async def set_aside(self, id: str, most: int, part: int) -> RequestShare:
+    async def reserve_requests(self, id: str, most: int, part: int) -> RequestShare:
         """Reserve one `part`th of the requests left in this minute's `most`, at least one; none if none are left."""
 
     @abstractmethod

@@ -218,7 +218,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendResult:
     """The positions of appended messages, and how many were new."""
 
     first: int

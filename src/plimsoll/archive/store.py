@@ -64,5 +64,5 @@ class ArchiveStore(ABC):
         """The faults of the store, one sentence each; empty if there are none."""
 
     @abstractmethod
-    async def mend_search(self) -> int:
+    async def repair_search_index(self) -> int:
         """Add messages that are missing from the search index. Returns how many."""

@@ -33,7 +33,7 @@ from plimsoll.caching.planner import (
 from plimsoll.caching.policy import (
     STRATEGIES,
     CachingPolicy,
-    Marked,
+    MarkedRequest,
     caching_policy,
     mark,
     request_extras,
@@ -70,7 +70,7 @@ __all__ = [
     "Compaction",
     "CostDecision",
     "CostHistory",
-    "Marked",
+    "MarkedRequest",
     "Pricing",
     "Prompt",
     "Replay",

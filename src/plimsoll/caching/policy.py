@@ -62,7 +62,7 @@ class CachingPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedRequest:
     """A request's messages with their markers, and the memory for the next request."""
 
     messages: list[Message]
@@ -127,10 +127,10 @@ def mark(
     now: float = 0.0,
     minimum: int = 0,
     volatile: int = 0,
-) -> Marked:
+) -> MarkedRequest:
     """A deep copy of the messages with the policy's markers."""
     if not policy.enabled:
-        return Marked(without_markers(messages), memory or CacheMemory())
+        return MarkedRequest(without_markers(messages), memory or CacheMemory())
     prompt = chain.prompt(messages)
     if policy.strategy == "system_and_3":
         plan = plan_system_and_3(prompt, policy.ttl, policy.native_anthropic)
@@ -146,7 +146,7 @@ def mark(
             volatile=volatile,
         )
         marked = apply_plan(messages, plan)
-    return Marked(marked, remember(memory, prompt, plan, now=now, minimum=minimum))
+    return MarkedRequest(marked, remember(memory, prompt, plan, now=now, minimum=minimum))
 
 
 def _route(provider: str, base_url: str | None) -> Route:

@@ -89,7 +89,7 @@ class HistoryCompactor:
         served = await asyncio.wrap_future(self._loop.start(self._server.serve(request)))
         return self._written(codec, messages, groups, inside, request, served)
 
-    def relieved(
+    def view_after_overflow(
         self, error: Exception, codec: MessageCodec[H], messages: Sequence[H], **asked: Any
     ) -> HostView[H]:
         """The view to send after the provider refused a prompt as too long; re-raises other errors."""
@@ -98,7 +98,7 @@ class HistoryCompactor:
             raise error
         return view
 
-    async def relieved_async(
+    async def view_after_overflow_async(
         self, error: Exception, codec: MessageCodec[H], messages: Sequence[H], **asked: Any
     ) -> HostView[H]:
         """The same for asynchronous hosts."""

@@ -54,7 +54,7 @@ class PlimsollMiddleware(AgentMiddleware):
         try:
             response = handler(_with_view(request, view))
         except Exception as error:
-            view = self.history.relieved(error, self._codec, request.messages, **asked)
+            view = self.history.view_after_overflow(error, self._codec, request.messages, **asked)
             response = handler(_with_view(request, view))
         self.history.observe(view, _prompt_tokens(response))
         return response
@@ -66,7 +66,7 @@ class PlimsollMiddleware(AgentMiddleware):
         try:
             response = await handler(_with_view(request, view))
         except Exception as error:
-            view = await self.history.relieved_async(error, self._codec, request.messages, **asked)
+            view = await self.history.view_after_overflow_async(error, self._codec, request.messages, **asked)
             response = await handler(_with_view(request, view))
         self.history.observe(view, _prompt_tokens(response))
         return response

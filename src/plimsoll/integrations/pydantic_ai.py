@@ -71,7 +71,7 @@ class PlimsollCapability(AbstractCapability[Any]):
         if request_context.attempt > 1:
             raise error
         asked = _asked(request_context)
-        await self.history.relieved_async(error, self._codec, ctx.messages, **asked)
+        await self.history.view_after_overflow_async(error, self._codec, ctx.messages, **asked)
         raise RetryModelRequest from error
 
     def get_toolset(self) -> FunctionToolset[Any] | None:

@@ -44,7 +44,7 @@ class PlimsollModel(Model):
         try:
             reply = self.model.generate(view.messages, *args, **named)
         except Exception as error:
-            view = self.history.relieved(error, self._codec, messages, **self._asked(named))
+            view = self.history.view_after_overflow(error, self._codec, messages, **self._asked(named))
             reply = self.model.generate(view.messages, *args, **named)
         if reply.token_usage is not None:
             self.history.observe(view, reply.token_usage.input_tokens)

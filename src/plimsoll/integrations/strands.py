@@ -66,7 +66,9 @@ class PlimsollConversationManager(ConversationManager):
         if self._overflow is None:
             view = await self.history.view_async(self._codec, context.messages, **asked)
         else:
-            view = await self.history.relieved_async(self._overflow, self._codec, context.messages, **asked)
+            view = await self.history.view_after_overflow_async(
+                self._overflow, self._codec, context.messages, **asked
+            )
         self._sent = view
         if view.has_note:
             context = context.replace(system_prompt=[*prompt, {"text": NOTE}])

@@ -21,7 +21,7 @@ from plimsoll.plugins.hermes import Services, hermes_modules, serving
 from plimsoll.plugins.isolation import InjectedModules, load_package
 from plimsoll.plugins.offers import EngineContext, EngineOffer
 from plimsoll.plugins.plugin_engine import PluginEngine
-from plimsoll.plugins.registration import PluginContext, Registered, RegisteredEngine
+from plimsoll.plugins.registration import PluginContext, RegisteredEngine, Registrations
 from plimsoll.plugins.trust import TrustFile
 from plimsoll.secrets import redact
 
@@ -35,7 +35,7 @@ class Plugin:
     """A plugin whose code has run, and what it offers."""
 
     found: DiscoveredPlugin
-    registered: Registered
+    registered: Registrations
     for_hermes: bool = False
 
     def offers(self) -> list[EngineOffer]:

@@ -43,7 +43,7 @@ class PluginCommand:
 
 
 @dataclass(slots=True)
-class Registered:
+class Registrations:
     """Everything that one plugin has registered."""
 
     engines: list[RegisteredEngine] = field(default_factory=list)
@@ -60,7 +60,7 @@ class PluginContext:
         self.name = name
         self.manifest = manifest
         self.home = home
-        self.registered = Registered()
+        self.registered = Registrations()
 
     def register_context_engine(self, engine: Any, name: str | None = None, description: str = "") -> None:
         """Register an engine: an object, or a class or function called with an `EngineContext` or nothing."""

@@ -23,7 +23,7 @@ from plimsoll.models.providers import providers
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ErrorSource:
     """Which provider failed, and its message without keys."""
 
     provider: str = ""
@@ -55,23 +55,23 @@ class Said:
         return f"{self.model} at {self.title}" if self.model else self.title
 
 
-def _key(said: Said) -> str:
+def _key(said: ErrorSource) -> str:
     facts = providers().get(said.provider)
     variables = [key.variable for key in facts.keys] if facts else []
     where = variables[0] if variables else "the provider's key variable"
     return f"{said.who} rejected the key{said.quoted}; check {where}."
 
 
-def _wait(said: Said) -> str:
+def _wait(said: ErrorSource) -> str:
     wait = f"; it asks to wait {said.retry_after:,.0f} s" if said.retry_after is not None else ""
     return f"{said.who} accepts no more requests for now{said.quoted}{wait}. Wait, or choose another model.provider."
 
 
-def _timeout(said: Said) -> str:
+def _timeout(said: ErrorSource) -> str:
     return f"{said.who} did not answer in time{said.quoted}. Try again, or choose another model."
 
 
-_KINDS: dict[str, tuple[type[ProviderError], Callable[[Said], str]]] = {
+_KINDS: dict[str, tuple[type[ProviderError], Callable[[ErrorSource], str]]] = {
     "overflow": (ContextOverflow, lambda said: f"The request is too long for {said.subject}{said.quoted}."),
     "output_cap": (
         OutputCapExceeded,
@@ -125,7 +125,7 @@ _KINDS: dict[str, tuple[type[ProviderError], Callable[[Said], str]]] = {
 
 def error_for(
     kind: str,
-    said: Said,
+    said: ErrorSource,
     *,
     limit: int | None = None,
     requested: int | None = None,
@@ -158,7 +158,7 @@ def error_for(
     return error
 
 
-def _overflow(said: Said, limit: int | None, requested: int | None, output: int | None) -> str:
+def _overflow(said: ErrorSource, limit: int | None, requested: int | None, output: int | None) -> str:
     if limit is None:
         return (
             f"The request is too long for {said.subject}{said.quoted}. "

@@ -18,7 +18,7 @@ from typing import Any
 from plimsoll.dialects import Dialect
 from plimsoll.errors import ProviderError
 from plimsoll.messages.printable import one_line
-from plimsoll.providers.error_messages import Said, error_for
+from plimsoll.providers.error_messages import ErrorSource, error_for
 from plimsoll.providers.retry import duration, retry_after
 from plimsoll.secrets import masked
 
@@ -112,7 +112,7 @@ def classify(
     status = _status(status, found)
     kind, numbers = _match(status, words)
     numbers |= {_NUMBERS[key]: value for key, value in _numbers(data) if _NUMBERS[key] not in numbers}
-    said = Said(
+    said = ErrorSource(
         provider=provider,
         model=model,
         status=status,

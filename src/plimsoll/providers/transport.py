@@ -24,7 +24,7 @@ from plimsoll.dialects.interfaces import ReplyDecoder
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError, ProviderTimeout
 from plimsoll.messages.printable import one_line
 from plimsoll.providers.endpoint import Endpoint
-from plimsoll.providers.error_messages import Said, error_for
+from plimsoll.providers.error_messages import ErrorSource, error_for
 from plimsoll.providers.failures import classify
 from plimsoll.providers.reply_content import has_answer, is_answer_content
 from plimsoll.secrets import masked
@@ -244,7 +244,7 @@ class Transport:
             raise self._error("network", f"{self._endpoint.place}: {words}") from None
 
     def _error(self, kind: str, words: str = "") -> ProviderError:
-        said = Said(
+        said = ErrorSource(
             self._endpoint.provider, self._endpoint.model, words=one_line(masked(words, self._secrets))
         )
         return error_for(kind, said)

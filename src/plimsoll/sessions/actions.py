@@ -137,7 +137,7 @@ class SessionActions:
     async def _edit(
         self, action: str, session: Session, plan: EditPlan, details: dict[str, Any], preview: bool
     ) -> ActionResult:
-        messages, tokens = await self.archive.weight(self.id)
+        messages, tokens = await self.archive.view_size(self.id)
         planned = ActionResult(
             action, preview, session, messages, tokens, plan.count, plan.tokens, plan.cache, plan.messages,
             plan.refused,

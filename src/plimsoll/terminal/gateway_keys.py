@@ -65,7 +65,7 @@ def add(
     made = new_key()
     with open_store(create=True) as access:
         store = access.store.keys
-        reads = None if read is None else _owner_of(access.run(store.book()), read)
+        reads = None if read is None else _owner_of(access.run(store.snapshot()), read)
         access.run(store.add(made.id, name, made.digest, limits, reads=reads))
     what = "" if read is None else f", read-only for the sessions of {read}"
     _show(made.text, f"Key {name}{what}. It is not shown again.")
@@ -77,7 +77,7 @@ def renew(name: str) -> None:
     """Replace a key's secret. Its sessions and limits stay."""
     with open_store() as access:
         store = access.store.keys
-        found = next((key for key in _holding(access.run(store.book())) if key.name == name), None)
+        found = next((key for key in _holding(access.run(store.snapshot())) if key.name == name), None)
         made = new_key(found.id if found else None)
         access.run(store.renew(name, made.digest))
     _show(made.text, f"Key {name}. The previous key is no longer valid.")
@@ -97,30 +97,30 @@ def revoke(name: str) -> None:
 def list_keys(as_json: bool) -> None:
     """List the valid keys with their limits and today's usage."""
     with open_store(create=True) as access:
-        book = access.run(access.store.keys.book())
-    holding = _holding(book)
+        snapshot = access.run(access.store.keys.snapshot())
+    holding = _holding(snapshot)
     if as_json:
         click.echo(
-            json.dumps([_as_json(key, book.today.get(key.id, KeyUsage())) for key in holding], indent=2)
+            json.dumps([_as_json(key, snapshot.today.get(key.id, KeyUsage())) for key in holding], indent=2)
         )
     elif not holding:
         click.echo("No keys. `plimsoll gateway keys add NAME` creates one.")
     else:
         console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDEST)
-        console.print(listed_keys(book, holding, console.width))
+        console.print(listed_keys(snapshot, holding, console.width))
 
 
-def _holding(book: KeySnapshot) -> list[AccessKey]:
-    return [key for key in book.keys if key.revoked is None]
+def _holding(snapshot: KeySnapshot) -> list[AccessKey]:
+    return [key for key in snapshot.keys if key.revoked is None]
 
 
-def _owner_of(book: KeySnapshot, name: str) -> Owner:
+def _owner_of(snapshot: KeySnapshot, name: str) -> Owner:
     """The owner whose sessions a read-only key reads."""
     if name == OPERATOR:
         return OPERATOR
-    found = next((key for key in _holding(book) if key.name == name), None)
+    found = next((key for key in _holding(snapshot) if key.name == name), None)
     if found is None:
-        known = ", ".join([OPERATOR, *(key.name for key in _holding(book))])
+        known = ", ".join([OPERATOR, *(key.name for key in _holding(snapshot))])
         raise UserError(f"No key has the name {name!r}; --read-only takes one of: {known}.")
     return Owner(found.reads) if found.reads else key_owner(found.id)
 
@@ -131,7 +131,7 @@ def _show(text: str, note: str) -> None:
     click.echo(note, err=True)
 
 
-def listed_keys(book: KeySnapshot, holding: list[AccessKey], width: int) -> RenderableType:
+def listed_keys(snapshot: KeySnapshot, holding: list[AccessKey], width: int) -> RenderableType:
     """The keys as a table, or one below the other if the table is wider than the terminal.
 
     Names, ids and numbers are never cut: other commands take the names, and a part of a number is a wrong number.
@@ -143,7 +143,7 @@ def listed_keys(book: KeySnapshot, holding: list[AccessKey], width: int) -> Rend
         table.add_column(title, justify="right", no_wrap=True)
     below = Text()
     for key in holding:
-        name, *facts = _facts(key, book.today.get(key.id, KeyUsage()))
+        name, *facts = _facts(key, snapshot.today.get(key.id, KeyUsage()))
         table.add_row(name, *facts)
         id, since, requests, tokens, money = facts
         below.append(f"{name}\n", "bold")

@@ -24,7 +24,7 @@ from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of,
 from plimsoll.terminal.standard_output import write_json
 from plimsoll.transcripts import Transcript, counted, format_dialect, read_body, write_file
 from plimsoll.transcripts.portable import without_private_fields
-from plimsoll.transcripts.repair import DIALECTS, Repaired, repair_body
+from plimsoll.transcripts.repair import DIALECTS, RepairResult, repair_body
 
 _MOST_SHOWN = 20
 
@@ -119,7 +119,7 @@ def _messages(transcript: Transcript, wire: str) -> list[Any]:
     return transcript.messages if is_same else without_private_fields(transcript.messages)
 
 
-def _report(original: _Original, repaired: Repaired) -> Iterator[str]:
+def _report(original: _Original, repaired: RepairResult) -> Iterator[str]:
     title = dialect_named(original.dialect).title
     count = len(repaired.findings)
     if not count:
@@ -132,14 +132,14 @@ def _report(original: _Original, repaired: Repaired) -> Iterator[str]:
         yield f"  … and {count - _MOST_SHOWN} more; --json lists them all."
 
 
-def _json_lines(repaired: Repaired) -> Iterator[str]:
+def _json_lines(repaired: RepairResult) -> Iterator[str]:
     for one in repaired.findings:
         yield json.dumps(
             {"place": one.place, "problem": one.problem, "repair": one.repair}, ensure_ascii=False
         )
 
 
-def _write(original: _Original, repaired: Repaired, output: str, path: str) -> None:
+def _write(original: _Original, repaired: RepairResult, output: str, path: str) -> None:
     if output != STANDARD and Path(output).exists() and Path(path).exists() and Path(output).samefile(path):
         raise UserError(f"{output} is the original, which is never changed. Name another file with --output.")
     field = dialect_named(original.dialect).messages_field

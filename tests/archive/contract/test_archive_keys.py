@@ -31,7 +31,7 @@ def added(archive: Driver, id: str, name: str, **limits: Any) -> AccessKey:
 def test_a_key_is_kept_with_its_limits_and_without_its_secret(archive: Driver):
     added(archive, "one", "laptop", requests_per_minute=5, tokens_per_day=7, money_per_day=1.5)
     archive.reopen()
-    (key,) = asked(archive, lambda keys: keys.book()).keys
+    (key,) = asked(archive, lambda keys: keys.snapshot()).keys
     assert (key.id, key.name, key.digest, key.revoked) == ("one", "laptop", b"digest-one", None)
     assert key.limits == KeyLimits(5, 7, 1.5)
     assert "digest" not in repr(key)
@@ -62,7 +62,7 @@ def test_many_processes_together_never_set_aside_more_than_a_minute_allows(archi
 
         async def process(store: ArchiveStore) -> int:
             taken = 0
-            while share := (await store.keys.set_aside("one", 100, 8)).requests:
+            while share := (await store.keys.reserve_requests("one", 100, 8)).requests:
                 taken += share
             return taken
 
@@ -73,12 +73,12 @@ def test_many_processes_together_never_set_aside_more_than_a_minute_allows(archi
 
     assert sum(archive.run_store(race)) == 100
     archive.clock.now += 60
-    assert asked(archive, lambda keys: keys.set_aside("one", 100, 8)).requests == 12
+    assert asked(archive, lambda keys: keys.reserve_requests("one", 100, 8)).requests == 12
 
 
 def test_shares_become_smaller_as_a_minute_is_used_up(archive: Driver):
     added(archive, "one", "laptop")
-    shares = [asked(archive, lambda keys: keys.set_aside("one", 20, 4)).requests for _ in range(14)]
+    shares = [asked(archive, lambda keys: keys.reserve_requests("one", 20, 4)).requests for _ in range(14)]
     assert shares == [5, 3, 3, 2, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0]
 
 
@@ -88,10 +88,10 @@ def test_what_keys_have_used_is_added_up_day_by_day(archive: Driver):
     both = [UsageSettlement("two", KeyUsage(1, 10, 0.5)), UsageSettlement("one", KeyUsage(1, 1, 0.25))]
     asked(archive, lambda keys: keys.settle("process", both, 60))
     asked(archive, lambda keys: keys.settle("process", [UsageSettlement("two", KeyUsage(2, 20, 0.5))], 60))
-    book = asked(archive, lambda keys: keys.book())
+    book = asked(archive, lambda keys: keys.snapshot())
     assert book.today == {"one": KeyUsage(1, 1, 0.25), "two": KeyUsage(3, 30, 1.0)}
     archive.clock.now += 86_400
-    assert asked(archive, lambda keys: keys.book()).today == {}
+    assert asked(archive, lambda keys: keys.snapshot()).today == {}
 
 
 def reserved(

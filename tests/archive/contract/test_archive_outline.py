@@ -37,7 +37,7 @@ def test_an_outline_weighs_every_view_as_the_archive_does(archive: Driver):
     id = archive.begin(*said)
     archive.compact(id, [said[0], summary("A"), *said[7:]])
     archive.append(id, talk(3, "later"), turn="t")
-    weights = {0: archive.weight(id, archive.view(id, 0)), archive.view(id).number: archive.weight(id)}
+    weights = {0: archive.view_size(id, archive.view(id, 0)), archive.view(id).number: archive.view_size(id)}
     outline = archive.outline(id)
     for view in outline.views:
         weighed = sum(

@@ -25,7 +25,7 @@ def test_the_log_has_the_whole_and_every_view_the_form_that_was_stored_with_it(a
     assert archive.seen(id) == SEEN
     assert archive.search(SearchQuery("lantern", limit=1)).hits[0].sequence == 3
     assert archive.find_by_handle(archive.items(id)[2].handle)[0].message == WHOLE
-    assert archive.weight(id) == (3, sum(map(estimate_message_tokens, SEEN)))
+    assert archive.view_size(id) == (3, sum(map(estimate_message_tokens, SEEN)))
     assert archive.session(id).tokens == sum(map(estimate_message_tokens, SAID))
 
 

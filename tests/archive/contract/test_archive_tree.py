@@ -81,7 +81,7 @@ def test_a_deleted_parent_leaves_to_its_fork_what_tells_of_shared_messages_only(
 
 def test_mending_finds_nothing_to_do_in_a_sound_archive(archive):
     id = begun(archive)
-    assert archive.mend_search() == 0
+    assert archive.repair_search_index() == 0
     assert len(archive.search(SearchQuery("heron", session=id)).hits) == 9
 
 

@@ -27,7 +27,7 @@ def test_before_the_first_compaction_the_model_sees_the_log(archive: Driver):
     id = archive.begin(*talk(5))
     assert archive.view(id) == View(0)
     assert archive.seen(id) == talk(5)
-    assert archive.weight(id) == (5, archive.session(id).tokens)
+    assert archive.view_size(id) == (5, archive.session(id).tokens)
 
 
 def test_a_compaction_changes_what_the_model_sees_and_not_what_was_said(archive: Driver):

@@ -10,14 +10,14 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from plimsoll.archive.encoding import Encoded, encode_each
+from plimsoll.archive.encoding import EncodedMessage, encode_each
 from plimsoll.archive.interface import Archive
 from plimsoll.archive.outline import SessionOutline
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.query import SearchPage, SearchQuery
 from plimsoll.archive.records import (
     Action,
-    Appended,
+    AppendResult,
     CompactionEvent,
     Lease,
     Node,
@@ -136,7 +136,7 @@ class SqlArchive(Archive):
         tokens: Sequence[int] | None = None,
         lease: Lease | None = None,
         shown: Mapping[int, Message] | None = None,
-    ) -> Appended:
+    ) -> AppendResult:
         # Encoded before the transaction begins, so that other writers wait only for the disk.
         encoded = await self._encoded(encode_each(messages, tokens, shown))
         return await self._write(
@@ -146,9 +146,9 @@ class SqlArchive(Archive):
             repeatable=True,
         )
 
-    async def _encoded(self, messages: Iterator[Encoded]) -> list[Encoded]:
+    async def _encoded(self, messages: Iterator[EncodedMessage]) -> list[EncodedMessage]:
         """Encode all messages, a few at a time, so that other tasks can run in between."""
-        encoded: list[Encoded] = []
+        encoded: list[EncodedMessage] = []
         while True:
             some = await self._database.compute(lambda: list(islice(messages, ENCODED_AT_ONCE)))
             encoded += some
@@ -196,9 +196,9 @@ class SqlArchive(Archive):
 
         return await self._read(id, work)
 
-    async def weight(self, id: str, view: View | None = None) -> tuple[int, int]:
+    async def view_size(self, id: str, view: View | None = None) -> tuple[int, int]:
         async def work(db: SqlConnection, row: SessionRow) -> tuple[int, int]:
-            return await views.weight(db, row, view or await views.load(db, row, None))
+            return await views.view_size(db, row, view or await views.load(db, row, None))
 
         return await self._read(id, work)
 

@@ -90,8 +90,8 @@ async def _begin_with(
 ) -> Session:
     """Give a fork its own view, and the edits that created it."""
     row = await find(db, child.id, child.owner)
-    before = await views.weight(db, row, await views.load(db, row, None))
-    after = await views.weight(db, row, View(0, draft.references, draft.through))
+    before = await views.view_size(db, row, await views.load(db, row, None))
+    after = await views.view_size(db, row, View(0, draft.references, draft.through))
     event = CompactionEvent(
         "fork", child.engine, "edited", "", before[0], after[0], before[1], after[1],
         author=edits[-1].actor if edits else "",

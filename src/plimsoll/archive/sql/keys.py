@@ -76,7 +76,7 @@ class SqlKeys(KeyStore):
 
         return await self._database.write(work)
 
-    async def book(self) -> KeySnapshot:
+    async def snapshot(self) -> KeySnapshot:
         async def work(db: SqlConnection) -> KeySnapshot:
             now = await db.now()
             keys = await db.rows(f"{_SELECT} ORDER BY created, id")
@@ -88,7 +88,7 @@ class SqlKeys(KeyStore):
 
         return await self._database.read(work)
 
-    async def set_aside(self, id: str, most: int, part: int) -> RequestShare:
+    async def reserve_requests(self, id: str, most: int, part: int) -> RequestShare:
         async def work(db: SqlConnection) -> RequestShare:
             now = await db.now()
             start = _start(now, MINUTE)

@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from plimsoll.archive.encoding import Encoded
+from plimsoll.archive.encoding import EncodedMessage
 from plimsoll.archive.owners import Owner
-from plimsoll.archive.records import Appended, StoredMessage
+from plimsoll.archive.records import AppendResult, StoredMessage
 from plimsoll.archive.sql.connection import Record, SqlConnection
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.lineage import Segment, SessionRow, clipped, find, segments
@@ -26,18 +26,23 @@ _FIELDS = "m.sequence, m.body, m.tokens, m.time, m.digest, m.handle"
 
 
 async def append(
-    db: SqlConnection, index: Index, row: SessionRow, new: Sequence[Encoded], turn: str, after: int | None
-) -> Appended:
+    db: SqlConnection,
+    index: Index,
+    row: SessionRow,
+    new: Sequence[EncodedMessage],
+    turn: str,
+    after: int | None,
+) -> AppendResult:
     """Add the messages of the turn that are not stored yet. See `Archive.append`."""
     known = await _turn(db, row, turn)
     if known is None:
         _require_end(row, after)
         if not new:
-            return Appended(row.session.messages + 1, row.session.messages, 0)
+            return AppendResult(row.session.messages + 1, row.session.messages, 0)
         last = await _insert(db, index, row, new)
         first = row.session.messages + 1
         await db.run(_TURN, (row.key, turn, first, last))
-        return Appended(first, last, len(new))
+        return AppendResult(first, last, len(new))
     first, last = known
     stored = await _digests(db, row, first, last)
     if any(a != b.digest for a, b in zip(stored, new, strict=False)) or after not in (None, first - 1):
@@ -47,7 +52,7 @@ async def append(
         )
     rest = new[len(stored) :]
     if not rest:
-        return Appended(first, last, 0)
+        return AppendResult(first, last, 0)
     if last != row.session.messages:
         raise Conflict(
             f"Turn {turn!r} of session {row.session.id} ends at message {last}, but the log continues to "
@@ -55,7 +60,7 @@ async def append(
         )
     last = await _insert(db, index, row, rest)
     await db.run(_TURN, (row.key, turn, first, last))
-    return Appended(first, last, len(rest))
+    return AppendResult(first, last, len(rest))
 
 
 async def _turn(db: SqlConnection, row: SessionRow, turn: str) -> Record | None:
@@ -89,7 +94,7 @@ async def _digests(db: SqlConnection, row: SessionRow, first: int, last: int) ->
     ]
 
 
-async def _insert(db: SqlConnection, index: Index, row: SessionRow, new: Sequence[Encoded]) -> int:
+async def _insert(db: SqlConnection, index: Index, row: SessionRow, new: Sequence[EncodedMessage]) -> int:
     """Store messages after the newest one, and index them."""
     sequence, total, now = row.session.messages, row.session.tokens, await db.now()
     (newest,) = await db.only("SELECT max(time) FROM messages")

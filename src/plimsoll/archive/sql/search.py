@@ -147,7 +147,7 @@ async def _callers(db: SqlConnection, batch: Sequence[Record]) -> dict[int, Mess
     return found
 
 
-async def mend(db: SqlConnection, index: Index) -> int:
+async def repair_index(db: SqlConnection, index: Index) -> int:
     """Add missing messages to the index. Returns how many."""
     lost = await db.rows(index.lost)
     await index.add(db, [id for id, _ in lost], [searchable(json.loads(body)) for _, body in lost])

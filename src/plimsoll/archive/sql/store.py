@@ -56,5 +56,5 @@ class SqlStore(ArchiveStore):
 
         return await self._database.read(work)
 
-    async def mend_search(self) -> int:
-        return await self._database.write(lambda db: search.mend(db, self._index), repeatable=True)
+    async def repair_search_index(self) -> int:
+        return await self._database.write(lambda db: search.repair_index(db, self._index), repeatable=True)

@@ -98,7 +98,7 @@ async def _of_span(db: SqlConnection, row: SessionRow, span: Span) -> list[ViewI
     return items
 
 
-async def weight(db: SqlConnection, row: SessionRow, view: View) -> tuple[int, int]:
+async def view_size(db: SqlConnection, row: SessionRow, view: View) -> tuple[int, int]:
     """Messages and tokens of a view; a run is measured by its first and last message."""
     messages = tokens = 0
     for reference in view.whole(row.session.messages):
@@ -116,7 +116,7 @@ async def weight(db: SqlConnection, row: SessionRow, view: View) -> tuple[int, i
 async def figures(db: SqlConnection, row: SessionRow) -> SessionFigures:
     """What a list of sessions shows about one."""
     total = await events.usage_total(db, row)
-    _, tokens = await weight(db, row, await load(db, row, None))
+    _, tokens = await view_size(db, row, await load(db, row, None))
     compactions = await events.compaction_count(db, row)
     return SessionFigures(tokens, compactions, total.requests, total.money, total.unpriced)
 
@@ -280,8 +280,8 @@ async def _select(
     actor: str,
 ) -> View:
     """Make another view of the session the current one, with an event and an action."""
-    messages_before, tokens_before = await weight(db, row, current)
-    messages_after, tokens_after = await weight(db, row, target)
+    messages_before, tokens_before = await view_size(db, row, current)
+    messages_after, tokens_after = await view_size(db, row, target)
     event = CompactionEvent(
         trigger=word,
         engine=row.session.engine,

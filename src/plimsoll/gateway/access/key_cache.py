@@ -113,7 +113,7 @@ class KeyCache:
                 return
             self._tried = now
             try:
-                book = await self._store.book()
+                snapshot = await self._store.snapshot()
             except PlimsollError as error:
                 if now - self._read > GRACE_SECONDS:
                     raise KeysUnknown(
@@ -121,9 +121,9 @@ class KeyCache:
                     ) from error
                 log.warning("the keys could not be reloaded: %s", error)
                 return
-            self._keys = {key.id: key for key in book.keys if key.revoked is None}
-            self.usage.read(book.now, book.today)
-            self._clock_offset = book.now - self._wall()
+            self._keys = {key.id: key for key in snapshot.keys if key.revoked is None}
+            self.usage.read(snapshot.now, snapshot.today)
+            self._clock_offset = snapshot.now - self._wall()
             self._read = now
 
     async def close(self) -> None:
@@ -142,7 +142,7 @@ class KeyCache:
         async with self._share_locks.setdefault(id, asyncio.Lock()):
             taken = self._take(id)  # another request may have fetched a share meanwhile
             if taken is None:
-                share: RequestShare = await self._store.set_aside(id, most, PART)
+                share: RequestShare = await self._store.reserve_requests(id, most, PART)
                 self._clock_offset = share.now - self._wall()
                 self._left[id] = _RemainingShare(share.requests, share.start, share.requests == 0)
                 taken = self._left[id].requests > 0

@@ -12,14 +12,14 @@ from plimsoll.dialects import Dialect, SseEvent, SseParser
 from plimsoll.dialects.interfaces import Body
 from plimsoll.errors import ContextOverflow, MalformedReply
 from plimsoll.gateway.http import jsontext
-from plimsoll.gateway.upstream.pool import Answer
+from plimsoll.gateway.upstream.pool import UpstreamResponse
 from plimsoll.providers import classify
 
 STATUS = 400  # of an overflow without a stream
 _OPENING = 1_000_000  # bytes of opening events to read; OpenAI repeats the tools in them
 
 
-async def overflow_in(answer: Answer, dialect: Dialect) -> bytes | None:
+async def overflow_in(answer: UpstreamResponse, dialect: Dialect) -> bytes | None:
     """The body of the overflow error that a stream begins with. Closes the answer and sets its status.
 
     None if it begins with anything else; the answer can then be read from its start.
@@ -37,14 +37,14 @@ async def overflow_in(answer: Answer, dialect: Dialect) -> bytes | None:
         answer.close()
         answer.status = STATUS
         return body
-    answer.put_back(taken)
+    answer.unread(taken)
     return None
 
 
-async def _error_in(answer: Answer, dialect: Dialect, taken: list[bytes]) -> Body | None:
+async def _error_in(answer: UpstreamResponse, dialect: Dialect, taken: list[bytes]) -> Body | None:
     """The error in the first event after the opening; appends the pieces it read to `taken`."""
     parser, size = SseParser(), 0
-    while size < _OPENING and (piece := await answer.piece()):
+    while size < _OPENING and (piece := await answer.read_chunk()):
         taken.append(piece)
         size += len(piece)
         is_decided, error = _decision(parser.feed(piece), dialect)

@@ -32,7 +32,7 @@ from plimsoll.gateway.http.masking import StreamMask, masking
 from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.telemetry.request_facts import current_key, note_upstream, note_usage
 from plimsoll.gateway.upstream.headers import client_key, returned_headers
-from plimsoll.gateway.upstream.pool import Answer
+from plimsoll.gateway.upstream.pool import UpstreamResponse
 from plimsoll.gateway.upstream.target import Target
 from plimsoll.models import card_for
 from plimsoll.settings.gateway import GatewaySection
@@ -120,8 +120,8 @@ class ForwardEndpoint:
         url = forwarded_url(target.dialect, target.endpoint.base_url, asked.path)
         content_type = request.named.get(b"content-type") if request.raw else None
         call = handler.call(request, target, url, request.raw, asked.method, content_type, same=True)
-        note_upstream(time.perf_counter(), call.provider, asked.model, call.place.host, target.dialect.name)
-        answer = await handler.pool.ask(call, handler.whole_reply_seconds)
+        note_upstream(time.perf_counter(), call.provider, asked.model, call.origin.host, target.dialect.name)
+        answer = await handler.pool.send(call, handler.whole_reply_seconds)
         usage: Usage | None = None
         try:
             usage = await _relay(send, answer, request.dialect, target.secrets)
@@ -176,7 +176,9 @@ def _require_reachable(asked: _Forwarded, target: Target) -> None:
         )
 
 
-async def _relay(send: Send, answer: Answer, dialect: Dialect, secrets: Sequence[str]) -> Usage | None:
+async def _relay(
+    send: Send, answer: UpstreamResponse, dialect: Dialect, secrets: Sequence[str]
+) -> Usage | None:
     """Pass a reply on in pieces. Returns the usage that it reports."""
     headers = returned_headers(answer.headers)
     named = dict(answer.headers)
@@ -186,7 +188,7 @@ async def _relay(send: Send, answer: Answer, dialect: Dialect, secrets: Sequence
     mask, read = StreamMask(secrets), bytearray()
     is_json = named.get(b"content-type", b"").lower().startswith(_JSON)
     try:
-        while piece := await answer.piece():
+        while piece := await answer.read_chunk():
             if is_json and len(read) <= _MOST_READ:
                 read += piece
             if ready := mask.feed(piece):

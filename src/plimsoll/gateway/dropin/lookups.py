@@ -44,8 +44,8 @@ class Models:
                 await send_error(send, dialect, 400, str(error))
                 return
             call = handler.call(request, target, url, b"", "GET")
-            answer = await handler.pool.ask(call)
-            body = await answer.whole(_LIST_BYTES)
+            answer = await handler.pool.send(call)
+            body = await answer.read_all(_LIST_BYTES)
         except (ProviderError, UserError) as error:
             await send_failure(send, dialect, error)
             return
@@ -73,8 +73,8 @@ async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Se
             return
         handler.writer.write_now(out)
         call = handler.call(request, target, target.count_url(out.model), out.body)
-        answer = await handler.pool.ask(call)
-        body = await answer.whole(_LIST_BYTES)
+        answer = await handler.pool.send(call)
+        body = await answer.read_all(_LIST_BYTES)
     except InvalidConversation as error:
         await send_error(send, request.dialect, 400, str(error))
     except (ProviderError, UserError) as error:

@@ -40,7 +40,7 @@ from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.responses import EVENTS, JSON, send_whole
 from plimsoll.gateway.upstream.headers import returned_headers
-from plimsoll.gateway.upstream.pool import Answer
+from plimsoll.gateway.upstream.pool import UpstreamResponse
 from plimsoll.messages import Message, tool_calls
 from plimsoll.models import estimate_messages_tokens_rough
 
@@ -130,7 +130,9 @@ class RecallRelay:
         self.has_begun = False  # the client has received the start of a stream
         self._is_encoded = False
 
-    async def relay(self, out: UpstreamRequest, answer: Answer, meter: Meter) -> ClientRequest | None:
+    async def relay(
+        self, out: UpstreamRequest, answer: UpstreamResponse, meter: Meter
+    ) -> ClientRequest | None:
         """Relay one round. Returns the request of the next one, or None if the answer is complete."""
         if not self._request.is_stream:
             return await self._whole(out, answer, meter)
@@ -143,8 +145,10 @@ class RecallRelay:
 
     # A reply that is not streamed
 
-    async def _whole(self, out: UpstreamRequest, answer: Answer, meter: Meter) -> ClientRequest | None:
-        body, dialect = await answer.whole(self._most_bytes), out.client_request.dialect
+    async def _whole(
+        self, out: UpstreamRequest, answer: UpstreamResponse, meter: Meter
+    ) -> ClientRequest | None:
+        body, dialect = await answer.read_all(self._most_bytes), out.client_request.dialect
         try:
             reply = out.target.dialect.decode_reply(jsontext.read(body))
         except (MalformedReply, ValueError, RecursionError) as error:
@@ -174,19 +178,21 @@ class RecallRelay:
 
     # Streaming
 
-    async def _stream(self, out: UpstreamRequest, answer: Answer, meter: Meter) -> ClientRequest | None:
+    async def _stream(
+        self, out: UpstreamRequest, answer: UpstreamResponse, meter: Meter
+    ) -> ClientRequest | None:
         await self._begin(out, answer)
         decoder = out.target.dialect.decoder()
         try:
             if is_stream(answer.headers):
                 parser = SseParser()
-                while piece := await answer.piece():
+                while piece := await answer.read_chunk():
                     for event in parser.feed(piece):
                         deltas = decoder.feed(event.event, event.decoded()) if event.data.strip() else []
                         _note_usage(deltas, meter)
                         await self._pass_on(out, event, deltas, meter)
             else:
-                deltas = decoder.feed_whole(jsontext.read(await answer.whole(self._most_bytes)))
+                deltas = decoder.feed_whole(jsontext.read(await answer.read_all(self._most_bytes)))
                 _note_usage(deltas, meter)
                 self._is_encoded = True
                 await self._pass_on(out, None, deltas, meter)
@@ -208,7 +214,7 @@ class RecallRelay:
             await self._write(self._steps.seen(self._steps.next_round()), meter)
         return following
 
-    async def _begin(self, out: UpstreamRequest, answer: Answer) -> None:
+    async def _begin(self, out: UpstreamRequest, answer: UpstreamResponse) -> None:
         if self.has_begun:
             self._is_encoded = True
             return

@@ -20,7 +20,7 @@ from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.masking import without
 from plimsoll.gateway.http.responses import EVENTS, JSON, send_whole
 from plimsoll.gateway.upstream.headers import returned_headers
-from plimsoll.gateway.upstream.pool import Answer
+from plimsoll.gateway.upstream.pool import UpstreamResponse
 
 _LONGEST_EVENT = 1_000_000  # bytes held back until their event is complete
 
@@ -51,7 +51,7 @@ class ReplyReader:
 
 
 async def relay(
-    send: Send, out: UpstreamRequest, answer: Answer, most: int, meter: Meter, keep: Keep | None
+    send: Send, out: UpstreamRequest, answer: UpstreamResponse, most: int, meter: Meter, keep: Keep | None
 ) -> None:
     """Send a reply to the client and report its usage to the meter.
 
@@ -65,7 +65,7 @@ async def relay(
             send, out, answer, meter, ReplyReader(out.client_request.dialect, keep) if keep else None
         )
     else:
-        body = await answer.whole(most)
+        body = await answer.read_all(most)
         usage = usage_in(out.client_request.dialect, body)
         _came_whole(meter, body, usage)
         if keep is not None:
@@ -87,14 +87,14 @@ def _came_whole(meter: Meter, body: bytes, usage: Usage | None) -> None:
 
 
 async def _stream(
-    send: Send, out: UpstreamRequest, answer: Answer, meter: Meter, reader: ReplyReader | None
+    send: Send, out: UpstreamRequest, answer: UpstreamResponse, meter: Meter, reader: ReplyReader | None
 ) -> None:
     watch, without_usage = UsageWatch(out.client_request.dialect), out.client_request.dialect.without_usage
     headers = [*returned_headers(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     rest, keys = b"", [secret.encode() for secret in out.target.secrets if secret]
     try:
-        while piece := await answer.piece():
+        while piece := await answer.read_chunk():
             watch.feed(piece)
             meter.received(piece)
             if reader is not None:
@@ -114,9 +114,9 @@ async def _stream(
 
 
 async def _translated_whole(
-    send: Send, out: UpstreamRequest, answer: Answer, most: int, meter: Meter, keep: Keep | None
+    send: Send, out: UpstreamRequest, answer: UpstreamResponse, most: int, meter: Meter, keep: Keep | None
 ) -> None:
-    body = await answer.whole(most)
+    body = await answer.read_all(most)
     try:
         reply: Reply = out.target.dialect.decode_reply(jsontext.read(body))
     except (MalformedReply, ValueError, RecursionError) as error:
@@ -130,7 +130,7 @@ async def _translated_whole(
 
 
 async def _translated_stream(
-    send: Send, out: UpstreamRequest, answer: Answer, most: int, meter: Meter, keep: Keep | None
+    send: Send, out: UpstreamRequest, answer: UpstreamResponse, most: int, meter: Meter, keep: Keep | None
 ) -> None:
     decoder = out.target.dialect.decoder()
     wants_usage = out.canonical is not None and out.canonical.include_usage
@@ -152,12 +152,12 @@ async def _translated_stream(
     try:
         if is_stream(answer.headers):
             parser = SseParser()
-            while piece := await answer.piece():
+            while piece := await answer.read_chunk():
                 for event in parser.feed(piece):
                     if event.data.strip():
                         await pass_on(decoder.feed(event.event, event.decoded()))
         else:
-            await pass_on(decoder.feed_whole(jsontext.read(await answer.whole(most))))
+            await pass_on(decoder.feed_whole(jsontext.read(await answer.read_all(most))))
         failure: Failure | None = decoder.failure
         if failure is None and not decoder.complete:
             raise BrokenReply("The upstream's reply was cut off.", status=502)

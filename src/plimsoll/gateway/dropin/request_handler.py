@@ -58,7 +58,7 @@ from plimsoll.gateway.http.responses import EVENTS, send_whole
 from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.telemetry.request_facts import current_key, note_upstream, note_usage
 from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers
-from plimsoll.gateway.upstream.pool import Answer, Call, Pool
+from plimsoll.gateway.upstream.pool import Pool, UpstreamCall, UpstreamResponse
 from plimsoll.gateway.upstream.target import Target, Targets
 from plimsoll.providers import classify
 from plimsoll.secrets import masked
@@ -136,14 +136,14 @@ class RequestHandler:
         content_type: bytes | None = b"application/json",
         *,
         same: bool | None = None,
-    ) -> Call:
+    ) -> UpstreamCall:
         """A request to an upstream, with the client's headers and the key that applies.
 
         `same`: the upstream accepts the client's headers; by default if both speak the same dialect.
         """
         same = request.dialect is target.dialect if same is None else same
         query = f"?{quote(request.query, safe=_QUERY)}" if request.query and same and "?" not in url else ""
-        return Call(
+        return UpstreamCall(
             method=method,
             url=url + query,
             headers=sent_headers(target.endpoint, request.headers, same, content_type),
@@ -245,18 +245,18 @@ class RequestHandler:
                 await self._media.fit(out, conversation)
             out.weigh(conversation)
 
-    async def _send(self, out: UpstreamRequest, meter: Meter) -> tuple[Answer, bytes | None]:
+    async def _send(self, out: UpstreamRequest, meter: Meter) -> tuple[UpstreamResponse, bytes | None]:
         """The upstream's answer, and its body if it is a refusal. Refusals that a rewrite avoids are retried."""
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             url = out.target.url_for(out.model, out.client_request.is_stream)
             call = self.call(out.client_request, out.target, url, out.body)
             first_byte = None if out.client_request.is_stream else self._options.timeouts.whole_reply
             note_upstream(
-                time.perf_counter(), call.provider, out.model, call.place.host, out.target.dialect.name
+                time.perf_counter(), call.provider, out.model, call.origin.host, out.target.dialect.name
             )
             meter.sent()
             try:
-                answer = await self.pool.ask(call, first_byte)
+                answer = await self.pool.send(call, first_byte)
                 overflow = await self._overflow(out, answer)
             except ProviderTimeout:
                 meter.abandoned()
@@ -267,7 +267,7 @@ class RequestHandler:
             if answer.status < 300:
                 return answer, None
             meter.refused()
-            body = overflow or await answer.whole(_ERROR_BYTES)
+            body = overflow or await answer.read_all(_ERROR_BYTES)
             if attempt == _MOST_ATTEMPTS or answer.status not in _OVERFLOWS:
                 break
             if self.writer.stop_asking_for_usage(out, body):
@@ -276,13 +276,13 @@ class RequestHandler:
                 break
         return answer, body
 
-    async def _overflow(self, out: UpstreamRequest, answer: Answer) -> bytes | None:
+    async def _overflow(self, out: UpstreamRequest, answer: UpstreamResponse) -> bytes | None:
         """The body of an overflow that is reported in a stream; sets the answer's status to match."""
         if answer.status >= 300 or not out.client_request.is_stream:
             return None
         return await overflow_in(answer, out.target.dialect)
 
-    async def _refuse(self, send: Send, out: UpstreamRequest, answer: Answer, body: bytes) -> None:
+    async def _refuse(self, send: Send, out: UpstreamRequest, answer: UpstreamResponse, body: bytes) -> None:
         """Send an upstream's refusal: verbatim in the same dialect, else translated."""
         dialect, headers = out.client_request.dialect, returned_headers(answer.headers)
         status, error = answer.status, self._classified(out, answer, body)
@@ -304,7 +304,7 @@ class RequestHandler:
             body = without_keys(body, out.target.secrets)
         await send_whole(send, status, [*headers, *opening_headers(out)], body)
 
-    def _classified(self, out: UpstreamRequest, answer: Answer, body: bytes) -> ProviderError:
+    def _classified(self, out: UpstreamRequest, answer: UpstreamResponse, body: bytes) -> ProviderError:
         return classify(
             answer.status,
             body,

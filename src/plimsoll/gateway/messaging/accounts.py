@@ -17,7 +17,7 @@ from pathlib import Path
 
 from plimsoll.archive.inbox import Inbox
 from plimsoll.errors import MissingKey, UserError
-from plimsoll.gateway.messaging.adapter import Adapter, Allowed
+from plimsoll.gateway.messaging.adapter import Adapter, AllowList
 from plimsoll.gateway.messaging.poller import Poller
 from plimsoll.gateway.sessions import SessionService
 from plimsoll.installation import install_command
@@ -90,7 +90,7 @@ def _adapter(name: str, platform: PlatformSection, environ: Mapping[str, str]) -
         raise UserError(
             f"{platform.title} needs {package}, which is not installed: {install_command(extra)}."
         )
-    allowed = Allowed(frozenset(platform.allowed_users), frozenset(platform.places))
+    allowed = AllowList(frozenset(platform.allowed_users), frozenset(platform.places))
     token = _secret(f"gateway.{name}.token", platform.token or "", environ)
     adapter: Adapter = import_module(f"{__package__}.{name}").ADAPTER(platform.server, token, allowed)
     return adapter

@@ -16,7 +16,7 @@ from plimsoll.archive.inbox import IncomingMessage
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class AllowList:
     """Who gets answers: these users everywhere, and everyone in these rooms. Empty: nobody."""
 
     people: Collection[str] = ()

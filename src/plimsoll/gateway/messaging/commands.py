@@ -84,9 +84,9 @@ async def compress(context: CommandContext, argument: str) -> str:
 async def undo(context: CommandContext, _argument: str) -> str:
     if not context.session:
         return NOTHING_YET
-    before, _ = await context.own.archive.weight(context.session)
+    before, _ = await context.own.archive.view_size(context.session)
     await context.own.undo(context.session)
-    after, tokens = await context.own.archive.weight(context.session)
+    after, tokens = await context.own.archive.view_size(context.session)
     return f"Undone: {before:,} → {after:,} messages, {tokens:,} tokens."
 
 
@@ -94,7 +94,7 @@ async def usage(context: CommandContext, _argument: str) -> str:
     if not context.session:
         return NOTHING_YET
     total = await context.own.archive.usage_total(context.session)
-    messages, tokens = await context.own.archive.weight(context.session)
+    messages, tokens = await context.own.archive.view_size(context.session)
     done = [
         one for one in await context.own.archive.compactions(context.session) if one.outcome == "compacted"
     ]

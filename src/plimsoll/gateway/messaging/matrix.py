@@ -23,7 +23,7 @@ from nio import (  # type: ignore[import-untyped, import-not-found, unused-ignor
 
 from plimsoll.archive.inbox import IncomingMessage
 from plimsoll.errors import PlatformFailed, PlatformRefused
-from plimsoll.gateway.messaging.adapter import Adapter, Allowed, Batch, plain
+from plimsoll.gateway.messaging.adapter import Adapter, AllowList, Batch, plain
 from plimsoll.messages.printable import one_line
 from plimsoll.secrets import masked
 
@@ -54,7 +54,7 @@ class MatrixAdapter(Adapter):
     longest: ClassVar[int] = 40_000  # bytes of JSON; the whole event may have 65 536
     typing_seconds: ClassVar[float] = 20.0
 
-    def __init__(self, homeserver: str, token: str, allowed: Allowed, *, wait: int = 25) -> None:
+    def __init__(self, homeserver: str, token: str, allowed: AllowList, *, wait: int = 25) -> None:
         self._server, self._token, self._allowed, self._wait = homeserver.rstrip("/"), token, allowed, wait
         self._client: Any = None  # nio has no types
         self._user = ""

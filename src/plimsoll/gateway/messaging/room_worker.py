@@ -120,7 +120,7 @@ class RoomWorker:
     async def _turn(self, place: str, messages: Sequence[IncomingMessage]) -> None:
         session = await self._session(place) or await self._begin(place)
         said: list[tuple[str, Message]] = [
-            (f"{self._adapter.platform}:{one.event}", {"role": "user", "content": said_by(one)})
+            (f"{self._adapter.platform}:{one.event}", {"role": "user", "content": text_for_model(one)})
             for one in messages
         ]
         stored = 0
@@ -141,7 +141,7 @@ class RoomWorker:
                 await self._say(place, notice, said[stored - 1][0])
                 await self._settle(place, messages[:stored])
                 return
-            await self._say(place, words_of(exchange), f"{exchange.session}:{exchange.last}")
+            await self._say(place, answer_text(exchange), f"{exchange.session}:{exchange.last}")
         await self._settle(place, messages[:count])
         self._notices.pop(place, None)
 
@@ -183,13 +183,13 @@ class RoomWorker:
             if number < done:
                 continue
             try:
-                await self._patiently(partial(self._adapter.send, place, part, f"{name}:{number}"))
+                await self._with_retries(partial(self._adapter.send, place, part, f"{name}:{number}"))
             except PlatformRefused as error:
                 _log.error("An answer cannot be sent to %s: %s", place, error)
                 return
             await self._inbox.update_room(place, told=f"{name}:{number + 1}")
 
-    async def _patiently(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _with_retries(self, work: Callable[[], Awaitable[None]]) -> None:
         """Retry until the platform accepts it."""
         pause = self._pause
         while True:
@@ -235,12 +235,12 @@ def _is_plain(message: IncomingMessage) -> bool:
     return message.kind == "text" and command_in(message) is None
 
 
-def said_by(message: IncomingMessage) -> str:
+def text_for_model(message: IncomingMessage) -> str:
     """What the model reads; in a room with several users, also who said it."""
     return f"{message.speaker}: {message.text}" if message.speaker else message.text
 
 
-def words_of(exchange: Exchange) -> str:
+def answer_text(exchange: Exchange) -> str:
     """An answer as text for a chat."""
     text = text_of(exchange.answer).strip()
     for mark, said in ((INTERRUPTED, _STOPPED), (LEFT, _STOPPED), (UNANSWERED, _FAILED)):

@@ -16,7 +16,7 @@ import httpx
 
 from plimsoll.archive.inbox import IncomingMessage
 from plimsoll.errors import PlatformFailed, PlatformRefused
-from plimsoll.gateway.messaging.adapter import Adapter, Allowed, Batch, plain
+from plimsoll.gateway.messaging.adapter import Adapter, AllowList, Batch, plain
 from plimsoll.messages.printable import one_line
 from plimsoll.secrets import MASK, masked
 
@@ -36,7 +36,7 @@ class TelegramAdapter(Adapter):
     longest: ClassVar[int] = 4_096
     typing_seconds: ClassVar[float] = 4.0
 
-    def __init__(self, base_url: str, token: str, allowed: Allowed, *, wait: int = 25) -> None:
+    def __init__(self, base_url: str, token: str, allowed: AllowList, *, wait: int = 25) -> None:
         self._base, self._token, self._allowed, self._wait = base_url.rstrip("/"), token, allowed, wait
         self._client: httpx.AsyncClient | None = None
         self._mask = _Masking(token)

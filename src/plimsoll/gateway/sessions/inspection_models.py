@@ -7,8 +7,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 from plimsoll.gateway.sessions.models import (
     CompactionResponse,
     Count,
+    ErrorSource,
     MessageNumber,
-    Said,
     SessionModel,
     SessionResponse,
     truth,
@@ -97,7 +97,7 @@ class Drop(Preview):
 class SummaryText(Preview):
     """The body of `PUT /sessions/{id}/summary`."""
 
-    text: Annotated[Said, StringConstraints(max_length=1_000_000)]
+    text: Annotated[ErrorSource, StringConstraints(max_length=1_000_000)]
     node: Annotated[str, StringConstraints(pattern="^n:[0-9a-f]{10}$")] = Field(
         description="The summary that you read and replace. A newer one is never overwritten: the answer is 409."
     )

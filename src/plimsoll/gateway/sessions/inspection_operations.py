@@ -29,7 +29,7 @@ from plimsoll.gateway.sessions.inspection_models import (
     SummaryText,
 )
 from plimsoll.gateway.sessions.models import CompactionsQuery, Focus
-from plimsoll.gateway.sessions.operation import Given, Operation
+from plimsoll.gateway.sessions.operation import Operation, OperationInput
 from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
 from plimsoll.gateway.sessions.timeline import TimelineQuery, TimelineResponse, read_timeline
 from plimsoll.messages import Message
@@ -40,16 +40,16 @@ _ONE = "/sessions/{id}"
 _PAGE = 500  # messages of an export per read
 
 
-async def _compaction(own: OwnerSessions, given: Given) -> BaseModel:
+async def _compaction(own: OwnerSessions, given: OperationInput) -> BaseModel:
     session = await own.session(given.id)
     return CompactionDetailResponse.of(await compaction_detail(own.archive, session.id, given.number))
 
 
-async def _preview(own: OwnerSessions, given: Given) -> BaseModel:
+async def _preview(own: OwnerSessions, given: OperationInput) -> BaseModel:
     return CompactionDetailResponse.of(await own.preview(given.id, given.body.focus))
 
 
-async def _drop(own: OwnerSessions, given: Given) -> BaseModel:
+async def _drop(own: OwnerSessions, given: OperationInput) -> BaseModel:
     if given.body.preview:
         actions = await own.actions(given.id)
         return ActionResponse.model_validate(await actions.drop(given.body.messages, preview=True))
@@ -57,7 +57,7 @@ async def _drop(own: OwnerSessions, given: Given) -> BaseModel:
         return ActionResponse.model_validate(await actions.drop(given.body.messages))
 
 
-async def _edit(own: OwnerSessions, given: Given) -> BaseModel:
+async def _edit(own: OwnerSessions, given: OperationInput) -> BaseModel:
     text, node = given.body.text, given.body.node
     if given.body.preview:
         actions = await own.actions(given.id)
@@ -66,21 +66,21 @@ async def _edit(own: OwnerSessions, given: Given) -> BaseModel:
         return ActionResponse.model_validate(await actions.edit_summary(text, node=node))
 
 
-async def _undo(own: OwnerSessions, given: Given) -> BaseModel:
+async def _undo(own: OwnerSessions, given: OperationInput) -> BaseModel:
     if given.body.preview:
         return ActionResponse.model_validate(await (await own.actions(given.id)).undo(preview=True))
     async with own.acting(given.id) as actions:
         return ActionResponse.model_validate(await actions.undo())
 
 
-async def _redo(own: OwnerSessions, given: Given) -> BaseModel:
+async def _redo(own: OwnerSessions, given: OperationInput) -> BaseModel:
     if given.body.preview:
         return ActionResponse.model_validate(await (await own.actions(given.id)).redo(preview=True))
     async with own.acting(given.id) as actions:
         return ActionResponse.model_validate(await actions.redo())
 
 
-async def _summary(own: OwnerSessions, given: Given) -> BaseModel:
+async def _summary(own: OwnerSessions, given: OperationInput) -> BaseModel:
     for item in await own.view(given.id):
         if item.node and is_summary(item.message):
             author = (await own.archive.node(item.node)).details.get("author", "")
@@ -88,13 +88,13 @@ async def _summary(own: OwnerSessions, given: Given) -> BaseModel:
     return SummaryResponse(node=None, text="", author="")
 
 
-async def _actions(own: OwnerSessions, given: Given) -> BaseModel:
+async def _actions(own: OwnerSessions, given: OperationInput) -> BaseModel:
     await own.session(given.id)
     found = await own.archive.actions(given.id, limit=given.query.limit)
     return ActionsResponse.model_validate({"actions": found})
 
 
-async def _export(own: OwnerSessions, given: Given) -> BaseModel:
+async def _export(own: OwnerSessions, given: OperationInput) -> BaseModel:
     session, format = await own.session(given.id), given.query.format
     if given.query.view:
         messages = [item.message for item in await own.view(given.id)]

@@ -65,7 +65,7 @@ MessageNumber = Annotated[
 IdempotencyKey = Annotated[str, StringConstraints(pattern="^[!-~]{1,200}$")]
 # Databases do not store control characters in names.
 Title = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\u0000-\u001f\u007f]*$")]
-Said = Annotated[str, StringConstraints(min_length=1, pattern=r"[^\s\u0000]")]
+ErrorSource = Annotated[str, StringConstraints(min_length=1, pattern=r"[^\s\u0000]")]
 WireMessage = Annotated[
     dict[str, Any],
     WithJsonSchema(
@@ -140,14 +140,14 @@ class NewSession(SessionModel):
     """The body of `POST /sessions`."""
 
     title: Title = Field(default="", description="Shown in lists; if empty, taken from the first message.")
-    system_prompt: Said = optional_field(description="The system prompt; it cannot be changed later.")
+    system_prompt: ErrorSource = optional_field(description="The system prompt; it cannot be changed later.")
 
 
 class TextPart(SessionModel):
     """A part of a message that is text."""
 
     type: Literal["text"]
-    text: Said
+    text: ErrorSource
 
 
 class ImageUrl(SessionModel):
@@ -180,7 +180,7 @@ class NewMessage(SessionModel):
     model_config = ConfigDict(json_schema_extra={"example": {"content": "Which ships came in this week?"}})
 
     content: Annotated[
-        Annotated[Said, Tag("text")] | Annotated[_Parts, Tag("parts")], Discriminator(_kind_of_content)
+        Annotated[ErrorSource, Tag("text")] | Annotated[_Parts, Tag("parts")], Discriminator(_kind_of_content)
     ]
     stream: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="Server-sent events instead of one answer."
@@ -193,7 +193,7 @@ class NewMessage(SessionModel):
 class Focus(SessionModel):
     """The body of `POST /sessions/{id}/compact`."""
 
-    focus: Annotated[Said, StringConstraints(max_length=2_000)] = optional_field(
+    focus: Annotated[ErrorSource, StringConstraints(max_length=2_000)] = optional_field(
         description="Topic that gets most of the summary."
     )
 

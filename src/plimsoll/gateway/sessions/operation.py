@@ -16,7 +16,7 @@ PATH_VALUES: dict[str, TypeAdapter[Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class OperationInput:
     """A validated request: the path's values, and the models of its query and body."""
 
     id: str = ""  # the session in the path
@@ -25,7 +25,7 @@ class Given:
     body: Any = None
 
 
-Run = Callable[[OwnerSessions, Given], Awaitable[BaseModel]]
+Run = Callable[[OwnerSessions, OperationInput], Awaitable[BaseModel]]
 
 
 @dataclass(frozen=True, slots=True)

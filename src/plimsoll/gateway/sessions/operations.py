@@ -42,32 +42,32 @@ from plimsoll.gateway.sessions.models import (
     ViewItemResponse,
     ViewResponse,
 )
-from plimsoll.gateway.sessions.operation import Given, Operation
+from plimsoll.gateway.sessions.operation import Operation, OperationInput
 from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
 from plimsoll.sessions import MessageFilter
 
 
-async def _create(own: OwnerSessions, given: Given) -> BaseModel:
+async def _create(own: OwnerSessions, given: OperationInput) -> BaseModel:
     created = await own.create(title=given.body.title, prompt=given.body.system_prompt)
     return SessionResponse.model_validate(created)
 
 
-async def _list(own: OwnerSessions, given: Given) -> BaseModel:
+async def _list(own: OwnerSessions, given: OperationInput) -> BaseModel:
     sessions = await own.sessions(**dict(given.query))
     figures = await own.archive.figures([one.id for one in sessions])
     listed = [ListedSessionResponse.of(*pair) for pair in zip(sessions, figures, strict=True)]
     return SessionsResponse(sessions=listed)
 
 
-async def _read(own: OwnerSessions, given: Given) -> BaseModel:
+async def _read(own: OwnerSessions, given: OperationInput) -> BaseModel:
     return SessionResponse.model_validate(await own.session(given.id))
 
 
-async def _delete(own: OwnerSessions, given: Given) -> BaseModel:
+async def _delete(own: OwnerSessions, given: OperationInput) -> BaseModel:
     return DeletedResponse(id=given.id, kept_for_forks=await own.delete(given.id))
 
 
-async def _log(own: OwnerSessions, given: Given) -> BaseModel:
+async def _log(own: OwnerSessions, given: OperationInput) -> BaseModel:
     first, after = given.query.first, given.query.first + given.query.limit
     total = (await own.session(given.id)).messages
     page = await own.log(given.id, first, min(after - 1, total))
@@ -79,38 +79,38 @@ async def _log(own: OwnerSessions, given: Given) -> BaseModel:
     return LogResponse(messages=messages, next=after if after <= total else None, total=total)
 
 
-async def _view(own: OwnerSessions, given: Given) -> BaseModel:
+async def _view(own: OwnerSessions, given: OperationInput) -> BaseModel:
     items = [ViewItemResponse.model_validate(one) for one in await own.view(given.id)]
     return ViewResponse(messages=items, tokens=sum(one.tokens for one in items))
 
 
-async def _compactions(own: OwnerSessions, given: Given) -> BaseModel:
+async def _compactions(own: OwnerSessions, given: OperationInput) -> BaseModel:
     events = await own.compactions(given.id, limit=given.query.limit)
     return CompactionsResponse.model_validate({"compactions": events})
 
 
-async def _compact(own: OwnerSessions, given: Given) -> BaseModel:
+async def _compact(own: OwnerSessions, given: OperationInput) -> BaseModel:
     return CompactionResponse.model_validate(await own.compact(given.id, given.body.focus))
 
 
-async def _fork(own: OwnerSessions, given: Given) -> BaseModel:
+async def _fork(own: OwnerSessions, given: OperationInput) -> BaseModel:
     forked = await own.fork(given.id, at=given.body.at, title=given.body.title)
     return SessionResponse.model_validate(forked)
 
 
-async def _pins(own: OwnerSessions, given: Given) -> BaseModel:
+async def _pins(own: OwnerSessions, given: OperationInput) -> BaseModel:
     return PinsResponse(pins=await own.pins(given.id))
 
 
-async def _pin(own: OwnerSessions, given: Given) -> BaseModel:
+async def _pin(own: OwnerSessions, given: OperationInput) -> BaseModel:
     return PinsResponse(pins=await own.pin(given.id, given.number))
 
 
-async def _unpin(own: OwnerSessions, given: Given) -> BaseModel:
+async def _unpin(own: OwnerSessions, given: OperationInput) -> BaseModel:
     return PinsResponse(pins=await own.unpin(given.id, given.number))
 
 
-async def _search(own: OwnerSessions, given: Given) -> BaseModel:
+async def _search(own: OwnerSessions, given: OperationInput) -> BaseModel:
     wanted = given.query.model_dump(exclude_unset=True)
     chosen = MessageFilter(
         **{name: wanted.pop(name) for name in ("tool", "file", "errors") if name in wanted}

@@ -34,7 +34,7 @@ OnStored = Callable[[int], None]
 LimitsFor = Callable[[str], tuple[int, int]]  # the window of a model and its threshold, in tokens
 
 
-def nothing(_event: Event | int) -> None:
+def ignore_event(_event: Event | int) -> None:
     """Ignore the event; the default listener."""
 
 
@@ -133,7 +133,13 @@ class OwnerSessions:
     # Turns
 
     async def send(
-        self, id: str, message: Message, *, key: str = "", emit: Emit = nothing, on_stored: OnStored = nothing
+        self,
+        id: str,
+        message: Message,
+        *,
+        key: str = "",
+        emit: Emit = ignore_event,
+        on_stored: OnStored = ignore_event,
     ) -> Exchange:
         """Send a message to a session, after its earlier messages, and wait for the answer.
 
@@ -153,8 +159,8 @@ class OwnerSessions:
         id: str,
         said: Sequence[tuple[str, Message]],
         *,
-        emit: Emit = nothing,
-        on_stored: OnStored = nothing,
+        emit: Emit = ignore_event,
+        on_stored: OnStored = ignore_event,
     ) -> tuple[Exchange, int]:
         """Send several messages, each with its key, and wait for one answer. Also returns how many it answers."""
         session = await self.session(id)
@@ -169,13 +175,21 @@ class OwnerSessions:
             await opened.conversation.end(reset=True)
 
     def begin(
-        self, id: str, message: Message, *, key: str = "", emit: Emit = nothing, on_stored: OnStored = nothing
+        self,
+        id: str,
+        message: Message,
+        *,
+        key: str = "",
+        emit: Emit = ignore_event,
+        on_stored: OnStored = ignore_event,
     ) -> "asyncio.Task[Exchange]":
         """Like `send`, as a task. It ends when it is cancelled, the session is deleted, or the gateway stops."""
         turn = self.send(id, message, key=key, emit=emit, on_stored=on_stored)
         return self._turns.start(self._archive.owner, id, turn)
 
-    async def compact(self, id: str, focus: str | None = None, *, emit: Emit = nothing) -> CompactionEvent:
+    async def compact(
+        self, id: str, focus: str | None = None, *, emit: Emit = ignore_event
+    ) -> CompactionEvent:
         """Compact now. The event describes the result."""
         await self.session(id)
         async with self._open_sessions.turn(self._archive, id) as opened:

@@ -11,7 +11,7 @@ from plimsoll.gateway.asgi import Receive, Scope
 from plimsoll.gateway.http.body import LARGE_BYTES, parse_body, read_body
 from plimsoll.gateway.http.problems import Problem, problem
 from plimsoll.gateway.sessions.models import TEXT, IdempotencyKey
-from plimsoll.gateway.sessions.operation import Given, Operation
+from plimsoll.gateway.sessions.operation import Operation, OperationInput
 from plimsoll.settings.gateway import GatewaySection
 
 KEY_HEADER = "idempotency-key"
@@ -20,12 +20,14 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _LONGEST = 300  # characters of a value that an error quotes
 
 
-async def read(operation: Operation, scope: Scope, receive: Receive, limits: GatewaySection) -> Given:
+async def read(
+    operation: Operation, scope: Scope, receive: Receive, limits: GatewaySection
+) -> OperationInput:
     """Read and validate a request."""
     path = {name: _path_value(name, text, operation) for name, text in scope["path_params"].items()}
     query = _query(operation.query, scope["query_string"])
     body = await _body(operation, scope, receive, limits)
-    return Given(**path, query=query, body=body)
+    return OperationInput(**path, query=query, body=body)
 
 
 def key_of(scope: Scope) -> str:
@@ -73,7 +75,7 @@ async def _body(
         return operation.body()
     kind = headers.get(b"content-type", b"application/json").decode("latin-1").split(";")[0].strip().lower()
     if kind != "application/json":
-        raise problem(415, f"The body must be application/json, not {kind[:_LONGEST] or 'nothing'}.")
+        raise problem(415, f"The body must be application/json, not {kind[:_LONGEST] or 'ignore_event'}.")
     if len(raw) < LARGE_BYTES:
         return _validated(raw, operation.body, limits)
     return await asyncio.to_thread(_validated, raw, operation.body, limits)

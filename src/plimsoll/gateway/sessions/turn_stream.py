@@ -22,7 +22,7 @@ from plimsoll.gateway.http.body import left
 from plimsoll.gateway.http.problems import Problem, problem_of, send_problem
 from plimsoll.gateway.http.responses import EVENTS, JSON, send_whole
 from plimsoll.gateway.sessions.models import AnswerResponse, CompactionResponse
-from plimsoll.gateway.sessions.operation import Given
+from plimsoll.gateway.sessions.operation import OperationInput
 from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
 from plimsoll.gateway.sessions.turn_events import AcceptedEvent, TextEvent, ToolCallEvent, ToolResultEvent
 from plimsoll.messages import Message
@@ -37,7 +37,9 @@ _STOPPED = Problem(
 NamedEvent = tuple[str, dict[str, Any]]
 
 
-async def take_turn(own: OwnerSessions, given: Given, key: str, receive: Receive, send: Send) -> None:
+async def take_turn(
+    own: OwnerSessions, given: OperationInput, key: str, receive: Receive, send: Send
+) -> None:
     """Send the request's message to the session, and respond."""
     events: asyncio.Queue[NamedEvent | None] = asyncio.Queue()
 

@@ -1,6 +1,6 @@
 """One HTTP/1.1 connection to an upstream: sends a request, receives the head and the pieces of its answer.
 
-    send ─► head() ─► piece() · piece() · … · b""        then it can serve the next request
+    send ─► head() ─► read_chunk() · read_chunk() · … · b""        then it can serve the next request
 
 The parser is llhttp's. Reading pauses while pieces are not consumed, so that a slow client slows its own upstream and
 uses no memory. A caller that stops in the middle closes the connection.
@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
         while not self._has_head:
             await self._wait(seconds)
 
-    async def piece(self, seconds: float) -> bytes:
+    async def read_chunk(self, seconds: float) -> bytes:
         """The next bytes of the body; empty at its end."""
         while not self._pieces:
             if self._is_whole:

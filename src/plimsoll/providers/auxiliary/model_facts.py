@@ -12,17 +12,19 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Thinks:
+class ThinkingOptions:
     """How to ask a model that thinks before it answers."""
 
     effort: str
     room: int  # output tokens for thinking, in addition to the answer
 
 
-def thinks(model: str) -> Thinks | None:
+def thinks(model: str) -> ThinkingOptions | None:
     """How to ask a model that always thinks first; None for one that does not."""
     facts = _facts()["thinking"]
-    return Thinks(facts["effort"], facts["room"]) if re.search(facts["names"], model.lower()) else None
+    return (
+        ThinkingOptions(facts["effort"], facts["room"]) if re.search(facts["names"], model.lower()) else None
+    )
 
 
 @cache

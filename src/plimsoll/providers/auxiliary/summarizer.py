@@ -35,7 +35,7 @@ from plimsoll.models import ModelCard, estimate_messages_tokens_rough, estimate_
 from plimsoll.providers.auxiliary.bridge import LoopThread
 from plimsoll.providers.auxiliary.resolve import Candidate
 from plimsoll.providers.auxiliary.summary_model import Arrived, Record, SummaryModel
-from plimsoll.providers.auxiliary.warm import Sent, sent
+from plimsoll.providers.auxiliary.warm import SentRequest, sent
 from plimsoll.providers.auxiliary.watch import CURRENT, SummaryWatch
 from plimsoll.secrets import redact
 
@@ -73,7 +73,7 @@ class Auxiliary:
         same = (model for model in self.models if main and model.candidate.endpoint == main.endpoint)
         self.main = next(same, None) or (SummaryModel(main, home, clock, **options) if main else None)
         self._notes: dict[str, None] = {}
-        self._sent: Sent | None = None
+        self._sent: SentRequest | None = None
         self._loop = LoopThread(self._aclose)
         self.start = self._loop.start
 
@@ -122,7 +122,7 @@ class Auxiliary:
 
     def warm(
         self, view: Sequence[Message], excerpt_tokens: int, max_tokens: int
-    ) -> tuple[Sent, SummaryChoice] | None:
+    ) -> tuple[SentRequest, SummaryChoice] | None:
         """The conversation as last sent, and which way is cheaper; None if the view does not match what was sent."""
         last, main = self._sent, self.main
         if last is None or main is None or not self.models or main.rests_until > self.clock():

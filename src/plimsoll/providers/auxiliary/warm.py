@@ -20,7 +20,7 @@ _MARKED = "anthropic"
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentRequest:
     """A request that the main model answered."""
 
     request: ChatRequest = field(repr=False)
@@ -51,7 +51,9 @@ class Sent:
         return replace(self.request, messages=(*self.request.messages, *since, asked), max_tokens=room)
 
 
-def sent(request: ChatRequest, card: ModelCard, native: bool, at: float, usage: Usage | None = None) -> Sent:
+def sent(
+    request: ChatRequest, card: ModelCard, native: bool, at: float, usage: Usage | None = None
+) -> SentRequest:
     """The record of an answered request; `usage` is what the provider reported."""
     prompt = BlockChain(request.tools).prompt(request.messages)
     tokens, lifetime = prompt.tokens, float(min(card.cache.lifetimes, default=0))
@@ -66,4 +68,4 @@ def sent(request: ChatRequest, card: ModelCard, native: bool, at: float, usage: 
     if usage is not None and usage.cache_write_tokens is not None:
         # Trust the reported cache writes: some routes drop markers.
         tokens = min(tokens, (usage.cache_read_tokens or 0) + usage.cache_write_tokens)
-    return Sent(request, at, tokens if tokens >= card.cache.minimum else 0, lifetime)
+    return SentRequest(request, at, tokens if tokens >= card.cache.minimum else 0, lifetime)

@@ -1,6 +1,6 @@
 """Finds and repairs what a provider would reject in a conversation."""
 
 from plimsoll.transcripts.repair.findings import Finding
-from plimsoll.transcripts.repair.repair import DIALECTS, Repaired, repair_body
+from plimsoll.transcripts.repair.repair import DIALECTS, RepairResult, repair_body
 
-__all__ = ["DIALECTS", "Finding", "Repaired", "repair_body"]
+__all__ = ["DIALECTS", "Finding", "RepairResult", "repair_body"]

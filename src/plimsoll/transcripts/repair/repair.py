@@ -27,7 +27,7 @@ _MOST_PASSES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class RepairResult:
     """A body that the provider accepts, and the findings."""
 
     body: dict[str, Any]
@@ -36,7 +36,7 @@ class Repaired:
 
 def repair_body(
     body: dict[str, Any], dialect: str, *, model: str = "", is_portable: bool = False
-) -> Repaired:
+) -> RepairResult:
     """Repair the conversation in a body of this dialect.
 
     `is_portable` also removes what only the provider that issued it accepts: thinking, signatures, encrypted items.
@@ -48,4 +48,4 @@ def repair_body(
         if len(found.found) == before:
             break
         body = changed
-    return Repaired(body, tuple(found.found))
+    return RepairResult(body, tuple(found.found))
