@@ -67,7 +67,14 @@ INNER_ROWS = {
         {"conversations", "host_view"},
         {"serving"},
         {"history"},
-        {"llama_index_messages", "pydantic_ai_messages", "smolagents_messages", "wire"},
+        {
+            "agent_framework_messages",
+            "inspect_ai_messages",
+            "llama_index_messages",
+            "pydantic_ai_messages",
+            "smolagents_messages",
+            "wire",
+        },
         {
             "agent_framework",
             "claude_agent",

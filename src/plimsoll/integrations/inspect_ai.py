@@ -5,52 +5,16 @@
 Inspect decides when: it calls the strategy when its own count exceeds the threshold, and continues from the result.
 """
 
-import hashlib
-from collections.abc import Sequence
 from typing import Any
 
-from plimsoll.integrations.canonical import (
-    call_of,
-    function_tool,
-    image_part,
-    message_of,
-    redacted_thought,
-    result_of,
-    still_thought,
-    text_part,
-    thought,
-    with_blocks,
-)
-from plimsoll.integrations.codec import HostGroup, WrittenMessage, one_by_one
+from plimsoll.integrations.canonical import function_tool
 from plimsoll.integrations.history import HistoryCompactor
+from plimsoll.integrations.inspect_ai_messages import InspectCodec
 from plimsoll.integrations.requirement import host_package
-from plimsoll.messages import Message, Part, arguments_of, call_name, parts_of, text_of, tool_calls
 
 with host_package("inspect-ai", "inspect_ai"):
-    from inspect_ai.model import (
-        ChatMessageAssistant,
-        ChatMessageSystem,
-        ChatMessageTool,
-        ChatMessageUser,
-        CompactionStrategy,
-        ContentImage,
-        ContentText,
-    )
-    from inspect_ai.tool import ToolCall, ToolDef
-
-_CLASSES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
-
-
-class InspectCodec:
-    """Chat messages with ids; one canonical message each."""
-
-    def decode(self, messages: Sequence[Any]) -> list[HostGroup]:
-        """Unsigned reasoning and other contents stay on the host's message."""
-        return one_by_one(messages, _canonical)
-
-    def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
-        """A changed message keeps its id, by which Inspect identifies it."""
-        return [_host_message(one) for one in written]
+    from inspect_ai.model import CompactionStrategy
+    from inspect_ai.tool import ToolDef
 
 
 class PlimsollCompaction(CompactionStrategy):
@@ -92,89 +56,3 @@ class PlimsollCompaction(CompactionStrategy):
         )
         self.history.replaced(self._codec, view)
         return view.messages, None
-
-
-def _canonical(message: Any) -> Message:
-    parts = _parts(message.content)
-    if message.role == "tool":
-        call_id = message.tool_call_id or ""
-        failed = message.error is not None
-        return result_of(call_id, parts, name=message.function or "", failed=failed)
-    calls = [
-        call_of(one.id, one.function, one.arguments) for one in getattr(message, "tool_calls", None) or ()
-    ]
-    thinking = [found for one in _contents(message) if (found := _thought(one))]
-    return message_of(message.role, parts, calls, thinking)
-
-
-def _contents(message: Any) -> list[Any]:
-    """The contents, if they are more than one text."""
-    return [] if isinstance(message.content, str) else list(message.content)
-
-
-def _thought(content: Any) -> dict[str, Any] | None:
-    if content.type != "reasoning" or not (content.redacted or content.signature):
-        return None
-    return (
-        redacted_thought(content.reasoning)
-        if content.redacted
-        else thought(content.reasoning, content.signature)
-    )
-
-
-def _parts(content: Any) -> list[Part]:
-    if isinstance(content, str):
-        return [text_part(content)] if content else []
-    return [part for one in content if (part := _part(one))]
-
-
-def _part(content: Any) -> Part | None:
-    if content.type == "text":
-        return text_part(content.text)
-    return image_part(content.image) if content.type == "image" else None
-
-
-def _kind(content: Any) -> str:
-    part = _part(content)
-    return part["type"] if part else ""
-
-
-def _changed(message: Message, before: Any) -> Any:
-    """The content of a changed message; what a chat dict cannot express is the host's own."""
-    own = [one for one in _contents(before) if still_thought(message, _thought(one))]
-    if all(_kind(one) for one in own) and not isinstance(message.get("content"), list):
-        return message.get("content") or ""
-    parts = parts_of(message)
-    texts = [part for part in parts if part.get("type") != "image_url"]
-    new = {
-        "text": [ContentText(text=str(part.get("text") or "")) for part in texts],
-        "image_url": [_image(part, own) for part in parts if part.get("type") == "image_url"],
-    }
-    return with_blocks(own, _kind, new)
-
-
-def _image(part: Part, own: Sequence[Any]) -> Any:
-    return next((one for one in own if _part(one) == part), None) or _content(part)
-
-
-def _host_message(written: WrittenMessage[Any]) -> Any:
-    message, before = written.message, written.original
-    if before is not None and before.role == message["role"]:
-        return before.model_copy(update={"content": _changed(message, before)})
-    content: Any = message.get("content") or ""
-    if not isinstance(content, str):
-        content = [_content(part) for part in parts_of(message)]
-    made = hashlib.sha256(text_of(message).encode()).hexdigest()[:22]
-    if message["role"] == "tool":
-        return ChatMessageTool(id=made, content=content, tool_call_id=message["tool_call_id"])
-    calls = [
-        ToolCall(id=call["id"], function=call_name(call), arguments=arguments_of(call))
-        for call in tool_calls(message)
-    ]
-    return _CLASSES[message["role"]](id=made, content=content, **({"tool_calls": calls} if calls else {}))
-
-
-def _content(part: Part) -> Any:
-    if part.get("type") == "image_url":
-        return ContentImage(image=part["image_url"]["url"])
-    return ContentText(text=str(part.get("text") or ""))

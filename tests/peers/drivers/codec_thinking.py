@@ -24,7 +24,7 @@ PIXELS = [b"first-image", b"second-image", b"third-image"]
 def _agent_framework() -> tuple[Any, Callable[[str], Any], Callable[[int], list[Any]]]:
     from agent_framework import Content, Message
 
-    from plimsoll.integrations.agent_framework import AgentFrameworkCodec
+    from plimsoll.integrations.agent_framework_messages import AgentFrameworkCodec
 
     def turn(n: int) -> list[Any]:
         thinking = Content.from_text_reasoning(text=f"thought {n}", protected_data=f"signed{n}.")
@@ -45,7 +45,7 @@ def _inspect_ai() -> tuple[Any, Callable[[str], Any], Callable[[int], list[Any]]
     )
     from inspect_ai.tool import ToolCall
 
-    from plimsoll.integrations.inspect_ai import InspectCodec
+    from plimsoll.integrations.inspect_ai_messages import InspectCodec
 
     def turn(n: int) -> list[Any]:
         thinking = ContentReasoning(reasoning=f"thought {n}", signature=f"signed{n}.")
