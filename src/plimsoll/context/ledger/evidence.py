@@ -82,14 +82,25 @@ class Evidence:
         }
         return Evidence(uses, dict(self.lines), list(self.texts), self.kept)
 
-    def tells_secret(self, line: EvidenceLine) -> bool:
-        """Whether a line contains a secret that is only recognisable in its whole text, such as half a key."""
-        if line.origin < 0:
-            return False
-        text = self.texts[line.origin]
-        safe = redact(text)
-        # A piece of a long line has a marker at its cut ends.
-        return safe != text and not all(part.strip("…") in safe for part in line.text.split(JOINT))
+    def telling_secrets(self, lines: Iterable[EvidenceLine]) -> set[EvidenceLine]:
+        """The lines with a secret that is only recognisable in its whole text, such as half a key.
+
+        Each text is redacted once, however many of its lines are asked about: it may have megabytes.
+        """
+        safe: dict[int, str] = {}
+        found: set[EvidenceLine] = set()
+        for line in lines:
+            if line.origin < 0:
+                continue
+            if line.origin not in safe:
+                text = self.texts[line.origin]
+                redacted = redact(text)
+                safe[line.origin] = "" if redacted == text else redacted
+            known = safe[line.origin]
+            # A piece of a long line has a marker at its cut ends.
+            if known and not all(part.strip("…") in known for part in line.text.split(JOINT)):
+                found.add(line)
+        return found
 
     def add(self, text: str, kind: str, source: str, position: int) -> None:
         """Read one text; `kind` is typed, said, asked or shown."""

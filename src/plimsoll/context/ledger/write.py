@@ -116,7 +116,8 @@ def write_summary(
     _add_earlier_terms(weights, entries, kept)
     first = _touching(entries, focus) if focus else []
     chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE))
-    chosen = [entry for entry in chosen if not (entry.line and facts.evidence.tells_secret(entry.line))]
+    secret = facts.evidence.telling_secrets(entry.line for entry in chosen if entry.line)
+    chosen = [entry for entry in chosen if not (entry.line and entry.line in secret)]
     headings = room.headings - frame
     fitting = _added(chosen, headings, said) if few else _fitting(_under_headings(chosen), headings)
     sections = _sorted_into(chosen, fitting, has_evidence)
