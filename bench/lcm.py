@@ -36,7 +36,7 @@ from figures import report
 from plimsoll import ContextCompressor, ContextEngine
 from plimsoll.context.lcm import LcmEngine
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tokens
-from plimsoll.quality import Needed, Reading, grade, joined, needed_facts, places_of, read_text, tokens
+from plimsoll.quality import NeededFact, Reading, grade, joined, needed_facts, places_of, read_text, tokens
 
 WINDOW = 64_000
 CUTS = 60
@@ -148,7 +148,7 @@ class Look:
         self._texts = [read_text(message) for message in history]
         self._often = Counter(word for text in self._texts for word in set(_WORD.findall(text.lower())))
 
-    def for_fact(self, fact: Needed) -> tuple[bool, int]:
+    def for_fact(self, fact: NeededFact) -> tuple[bool, int]:
         """Whether an answer held the fact, and the tokens of all answers."""
         spent = 0
         for query in self._queries(fact.term):

@@ -132,7 +132,7 @@ def compactions(
                 found.append(done)
                 compactor.cleared(view) if is_cleared else compactor.compacted(done["left"])
                 view, tokens = list(lighter), done["left"]
-            compactor.asked(tokens, clock.now)
+            compactor.record_request(tokens, clock.now)
         view.append(message)
         tokens += estimate_message_tokens(message)
     return found

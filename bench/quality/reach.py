@@ -24,7 +24,7 @@ from ours import SizeSettings, compacted
 
 from plimsoll.archive import OPERATOR, Archive, SearchQuery
 from plimsoll.archive.sqlite import SqliteStore
-from plimsoll.quality import MeasurementCase, Needed, Reading, grade, joined, places_of, read_text
+from plimsoll.quality import MeasurementCase, NeededFact, Reading, grade, joined, places_of, read_text
 
 PAGE = 8_000
 HITS, PAGES, QUERIES = 10, 8, 4
@@ -103,7 +103,7 @@ class _Look:
         self._texts = [read_text(message) for message in cut.history]
         self._often = Counter(word for text in self._texts for word in set(_WORD.findall(text.lower())))
 
-    async def for_fact(self, fact: Needed, is_present: bool) -> Found:
+    async def for_fact(self, fact: NeededFact, is_present: bool) -> Found:
         """Query after query until the term is seen."""
         spent = 0
         for query in self._queries(fact.term):

@@ -226,7 +226,7 @@ async def by_the_agent(session, terms, times, writer):
                 attempt = await compactor.compact(view, tokens, trigger)
                 view = list(attempt.messages)
                 found.append((at, tokens, weigh(view)))
-            compactor.asked(weigh(view), clock.now)
+            compactor.record_request(weigh(view), clock.now)
         view.append(message)
     return found
 
@@ -247,7 +247,7 @@ def test_results_are_cleared_where_that_is_cheaper_and_nothing_else_changes():
             if message["role"] == "assistant":
                 if trigger := compactor.pays(view, tokens):
                     return view, writer, trigger, await compactor.compact(view, tokens, trigger)
-                compactor.asked(tokens, clock.now)
+                compactor.record_request(tokens, clock.now)
             view.append(message)
         return None
 
@@ -272,7 +272,7 @@ def test_what_clearing_left_is_not_taken_for_what_a_summary_leaves():
         compactor = Compactor(ContextCompressor(context_length=200_000, lean=True), COST, Hands())
         compactor.remember([replace(events[0], trigger=trigger)], 31_000)
         compactor.pricing = Pricing(card_for("claude-opus-5.5"), 300.0)
-        compactor.asked(31_000, 0.0)
+        compactor.record_request(31_000, 0.0)
         by[trigger] = compactor.cost_history.carried
     assert by["clearing"] == 31_000 - LEAN_TOKENS
     assert by["cost"] == 1_000

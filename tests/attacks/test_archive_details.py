@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from clients import http
-from doors import answering
+from gateway_keys import answering
 from gateway_server import RunningGateway, settings_for
 
 

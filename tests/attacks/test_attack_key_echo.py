@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from clients import http
-from doors import ASK, PATHS
+from gateway_keys import ASK, PATHS
 from gateway_server import RunningGateway
 from hostile_upstream import HostileUpstream, Reply
 from hypothesis import given

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from clients import http
-from doors import ASK, add_key, answering
+from gateway_keys import ASK, add_key, answering
 from gateway_server import RunningGateway, settings_for
 from hypothesis import given
 from hypothesis import strategies as st

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from clients import http
-from doors import ASK, answering, gateway_program
+from gateway_keys import ASK, answering, gateway_program
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from clients import http
-from doors import ASK, add_key, answering
+from gateway_keys import ASK, add_key, answering
 from gateway_server import RunningGateway, settings_for
 
 PAGE = "https://evil.example.org"

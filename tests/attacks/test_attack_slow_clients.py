@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from doors import ASK, add_key
+from gateway_keys import ASK, add_key
 from gateway_server import RunningGateway, settings_for
 
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from clients import http
-from doors import add_key, used_so_far
+from gateway_keys import add_key, used_so_far
 from gateway_server import RunningGateway
 from hostile_upstream import HostileUpstream, Reply, Sent
 from hypothesis import given
@@ -30,7 +30,7 @@ IDS = [f"{name}-{method}-{one.path}" for name, one, method in LISTED]
 
 
 @dataclass
-class Doors:
+class ForwardingGateways:
     """Two gateways before one upstream: `shared` asks it with its own key, `plain` with its callers'."""
 
     upstream: HostileUpstream
@@ -42,11 +42,11 @@ class Doors:
 
 
 @pytest.fixture(scope="module")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
+def gateways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForwardingGateways]:
     homes = (tmp_path_factory.mktemp("shared"), tmp_path_factory.mktemp("plain"))
     keys = {name: add_key(homes[0], name) for name in ("one", "two")}
     keys |= {name: add_key(homes[1], name, **limits) for name, limits in LIMITS.items()}
-    told: list[Doors] = []
+    told: list[ForwardingGateways] = []
     with HostileUpstream(lambda _sent: told[0].reply) as upstream:
         places = {
             "OPENAI_BASE_URL": f"{upstream.url}/v1",
@@ -58,7 +58,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
             RunningGateway(Settings(), homes[0], environ={**places, **own}) as shared,
             RunningGateway(Settings(), homes[1], environ=places) as plain,
         ):
-            told.append(Doors(upstream, shared, plain, homes, keys=keys))
+            told.append(ForwardingGateways(upstream, shared, plain, homes, keys=keys))
             yield told[0]
 
 
@@ -95,17 +95,17 @@ def called(one: ForwardedPath) -> str:
 
 @pytest.mark.parametrize(("name", "one", "method"), LISTED, ids=IDS)
 def test_a_listed_path_passes_unchanged_with_the_callers_own_key(
-    doors: Doors, name: str, one: ForwardedPath, method: str
+    gateways: ForwardingGateways, name: str, one: ForwardedPath, method: str
 ) -> None:
-    doors.reply = Reply(201, b"\x00\xffsound", "audio/mpeg", {"x-served-by": "upstream"})
+    gateways.reply = Reply(201, b"\x00\xffsound", "audio/mpeg", {"x-served-by": "upstream"})
     path = called(one)
-    answer = sent_by(doors.plain, name, f"{path}?limit=2", method, doors.keys["free"], accept="audio/*")
+    answer = sent_by(gateways.plain, name, f"{path}?limit=2", method, gateways.keys["free"], accept="audio/*")
     assert (answer.status_code, answer.content) == (201, b"\x00\xffsound")
     assert (answer.headers["content-type"], answer.headers["x-served-by"]) == ("audio/mpeg", "upstream")
-    seen = doors.upstream.requests[-1]
+    seen = gateways.upstream.requests[-1]
     assert (seen.method, seen.path) == (method, f"{path}?limit=2")
     assert seen.headers[dialect_named(name).key_header].endswith(MINE)
-    assert doors.keys["free"] not in str(seen)
+    assert gateways.keys["free"] not in str(seen)
     if method == "POST":
         assert seen.body == b'--b\r\n\x00\xff"binary"\r\n--b--'
         assert seen.headers["content-type"] == "multipart/form-data; boundary=b"
@@ -115,13 +115,13 @@ def test_a_listed_path_passes_unchanged_with_the_callers_own_key(
 
 @pytest.mark.parametrize(("name", "one", "method"), LISTED, ids=IDS)
 def test_with_the_gateways_key_only_paths_without_stored_objects_pass(
-    doors: Doors, name: str, one: ForwardedPath, method: str
+    gateways: ForwardingGateways, name: str, one: ForwardedPath, method: str
 ) -> None:
-    doors.reply = Reply(200, f'{{"echo": "{OWN}"}}'.encode(), headers={"x-echo": OWN})
-    before = len(doors.upstream.requests)
+    gateways.reply = Reply(200, f'{{"echo": "{OWN}"}}'.encode(), headers={"x-echo": OWN})
+    before = len(gateways.upstream.requests)
     account = {"openai-organization": "org-other", "x-goog-user-project": "other"}
-    answer = sent_by(doors.shared, name, called(one), method, doors.keys["one"], own="", **account)
-    new = doors.upstream.requests[before:]
+    answer = sent_by(gateways.shared, name, called(one), method, gateways.keys["one"], own="", **account)
+    new = gateways.upstream.requests[before:]
     if one.stored:
         assert (answer.status_code, new) == (403, [])
         assert "Send your own provider key" in answer.text
@@ -133,54 +133,56 @@ def test_with_the_gateways_key_only_paths_without_stored_objects_pass(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_limit_that_is_reached_closes_every_listed_path(doors: Doors, name: str) -> None:
-    doors.reply = Reply(body=b'{"usage": {"prompt_tokens": 8, "total_tokens": 8}}')
-    if used_so_far(doors.homes[1])["spent"].tokens == 0:
-        spending = sent_by(doors.plain, "openai", "/v1/embeddings", "POST", doors.keys["spent"])
+def test_a_limit_that_is_reached_closes_every_listed_path(gateways: ForwardingGateways, name: str) -> None:
+    gateways.reply = Reply(body=b'{"usage": {"prompt_tokens": 8, "total_tokens": 8}}')
+    if used_so_far(gateways.homes[1])["spent"].tokens == 0:
+        spending = sent_by(gateways.plain, "openai", "/v1/embeddings", "POST", gateways.keys["spent"])
         assert spending.status_code == 200
-    before = len(doors.upstream.requests)
+    before = len(gateways.upstream.requests)
     for one in forwarded_paths(name):
         for method in one.methods:
-            refused = sent_by(doors.plain, name, called(one), method, doors.keys["spent"])
+            refused = sent_by(gateways.plain, name, called(one), method, gateways.keys["spent"])
             assert refused.status_code == 429, (method, one.path)
             assert "1 token" in refused.text
-    assert len(doors.upstream.requests) == before
+    assert len(gateways.upstream.requests) == before
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_rejection_passes_as_it_came_and_a_wrong_key_goes_nowhere(doors: Doors, name: str) -> None:
-    doors.reply = Reply(422, b'{"error": {"message": "No ship may leave."}}', headers={"retry-after": "7"})
+def test_a_rejection_passes_as_it_came_and_a_wrong_key_goes_nowhere(
+    gateways: ForwardingGateways, name: str
+) -> None:
+    gateways.reply = Reply(422, b'{"error": {"message": "No ship may leave."}}', headers={"retry-after": "7"})
     for one in forwarded_paths(name):
         for method in one.methods:
-            answer = sent_by(doors.plain, name, called(one), method, doors.keys["free"])
+            answer = sent_by(gateways.plain, name, called(one), method, gateways.keys["free"])
             assert (answer.status_code, answer.headers["retry-after"]) == (422, "7")
             assert answer.json() == {"error": {"message": "No ship may leave."}}
-            before = len(doors.upstream.requests)
-            wrong = sent_by(doors.plain, name, called(one), method, "plim-00000000-wrong")
+            before = len(gateways.upstream.requests)
+            wrong = sent_by(gateways.plain, name, called(one), method, "plim-00000000-wrong")
             page = sent_by(
-                doors.plain, name, called(one), method, doors.keys["free"], origin="https://a.test"
+                gateways.plain, name, called(one), method, gateways.keys["free"], origin="https://a.test"
             )
             assert (wrong.status_code, page.status_code) == (401, 403)
-            assert len(doors.upstream.requests) == before
+            assert len(gateways.upstream.requests) == before
 
 
-def test_usage_that_is_reported_counts_for_the_key(doors: Doors) -> None:
-    doors.reply = Reply(body=b'{"data": [], "usage": {"prompt_tokens": 4321, "total_tokens": 4321}}')
-    before = used_so_far(doors.homes[0])["two"].tokens
-    url, headers = doors.shared.openai_url + "/embeddings", {"x-plimsoll-key": doors.keys["two"]}
+def test_usage_that_is_reported_counts_for_the_key(gateways: ForwardingGateways) -> None:
+    gateways.reply = Reply(body=b'{"data": [], "usage": {"prompt_tokens": 4321, "total_tokens": 4321}}')
+    before = used_so_far(gateways.homes[0])["two"].tokens
+    url, headers = gateways.shared.openai_url + "/embeddings", {"x-plimsoll-key": gateways.keys["two"]}
     assert (
         http().post(url, json={"model": "text-embedding-3-small", "input": "x"}, headers=headers).is_success
     )
-    seen = [used_so_far(doors.homes[0])["two"].tokens - before]
+    seen = [used_so_far(gateways.homes[0])["two"].tokens - before]
     for _ in range(200):  # usage is written beside the requests
         if seen[-1]:
             break
         threading.Event().wait(0.05)
-        seen.append(used_so_far(doors.homes[0])["two"].tokens - before)
+        seen.append(used_so_far(gateways.homes[0])["two"].tokens - before)
     assert seen[-1] == 4321
 
 
-def test_a_reply_is_passed_on_while_it_comes(doors: Doors) -> None:
+def test_a_reply_is_passed_on_while_it_comes(gateways: ForwardingGateways) -> None:
     goes_on = threading.Event()
 
     def pieces() -> Iterator[bytes]:
@@ -188,9 +190,9 @@ def test_a_reply_is_passed_on_while_it_comes(doors: Doors) -> None:
         assert goes_on.wait(60)
         yield b"second"
 
-    doors.reply = Reply(content_type="audio/mpeg", pieces=pieces())
-    headers = {"x-plimsoll-key": doors.keys["free"], "authorization": f"Bearer {MINE}"}
-    url = doors.plain.openai_url + "/audio/speech"
+    gateways.reply = Reply(content_type="audio/mpeg", pieces=pieces())
+    headers = {"x-plimsoll-key": gateways.keys["free"], "authorization": f"Bearer {MINE}"}
+    url = gateways.plain.openai_url + "/audio/speech"
     with http().stream("POST", url, json={"model": "tts-1", "input": "Ahoy"}, headers=headers) as answer:
         got = answer.iter_raw()
         assert next(got) == b"first"
@@ -198,9 +200,9 @@ def test_a_reply_is_passed_on_while_it_comes(doors: Doors) -> None:
         assert b"".join(got) == b"second"
 
 
-def test_nothing_else_is_forwarded(doors: Doors) -> None:
-    doors.reply = Reply()
-    before = len(doors.upstream.requests)
+def test_nothing_else_is_forwarded(gateways: ForwardingGateways) -> None:
+    gateways.reply = Reply()
+    before = len(gateways.upstream.requests)
     other = [
         "/v1/fine_tuning/jobs",
         "/v1/organization/users",
@@ -209,30 +211,36 @@ def test_nothing_else_is_forwarded(doors: Doors) -> None:
         "/v1/uploads",
     ]
     for path in other:
-        assert sent_by(doors.plain, "openai", path, "GET", doors.keys["free"]).status_code == 404
+        assert sent_by(gateways.plain, "openai", path, "GET", gateways.keys["free"]).status_code == 404
     for method, path in (("DELETE", "/v1/embeddings"), ("PUT", "/v1/files"), ("HEAD", "/v1/files")):
-        assert sent_by(doors.plain, "openai", path, method, doors.keys["free"]).status_code in (404, 405)
+        assert sent_by(gateways.plain, "openai", path, method, gateways.keys["free"]).status_code in (
+            404,
+            405,
+        )
     # A path of another dialect's list.
-    assert sent_by(doors.plain, "anthropic", "/v1/embeddings", "POST", doors.keys["free"]).status_code == 404
+    assert (
+        sent_by(gateways.plain, "anthropic", "/v1/embeddings", "POST", gateways.keys["free"]).status_code
+        == 404
+    )
     compressed = sent_by(
-        doors.plain, "openai", "/v1/files", "POST", doors.keys["free"], **{"content-encoding": "gzip"}
+        gateways.plain, "openai", "/v1/files", "POST", gateways.keys["free"], **{"content-encoding": "gzip"}
     )
     assert compressed.status_code == 415
-    assert len(doors.upstream.requests) == before
+    assert len(gateways.upstream.requests) == before
 
 
-def test_an_id_never_leads_to_another_path(doors: Doors, tmp_path: Path) -> None:
-    doors.reply = Reply()
-    places = {"ANTHROPIC_BASE_URL": doors.upstream.url}
-    before = len(doors.upstream.requests)
+def test_an_id_never_leads_to_another_path(gateways: ForwardingGateways, tmp_path: Path) -> None:
+    gateways.reply = Reply()
+    places = {"ANTHROPIC_BASE_URL": gateways.upstream.url}
+    before = len(gateways.upstream.requests)
     with RunningGateway(Settings(), tmp_path, environ={**places, "ANTHROPIC_API_KEY": OWN}) as gateway:
         for name in ESCAPES:
             # A slash at the end is redirected to the path without it, on the gateway.
             assert get(gateway.url, f"/v1/files/{name}") in (307, 400, 404), name
             assert get(gateway.url, f"/v1/files/{name}/content") in (400, 404), name
-        assert len(doors.upstream.requests) == before
+        assert len(gateways.upstream.requests) == before
         assert get(gateway.url, "/v1/files/file%3fa=b") == 200
-    assert doors.upstream.requests[-1].path == "/v1/files/file%3Fa%3Db"
+    assert gateways.upstream.requests[-1].path == "/v1/files/file%3Fa%3Db"
 
 
 def test_an_upstream_of_another_dialect_gets_nothing(tmp_path: Path) -> None:

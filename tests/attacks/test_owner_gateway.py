@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from clients import http
-from correspondence import checked, settings_of, waited
-from doors import add_key
+from gateway_keys import add_key
 from gateway_server import RunningGateway, settings_for
+from messaging_rooms import checked, settings_of, waited
 from telegram_server import ADA, BOB, TOKEN, TelegramServer
 
 from plimsoll.archive import OPERATOR, ArchiveStore

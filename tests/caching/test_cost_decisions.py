@@ -46,7 +46,7 @@ def grown(requests, each, first=TARGET):
     """A conversation that grew evenly, one request every 30 seconds."""
     course = CostHistory(100)
     for n in range(requests):
-        course = course.asked(first + n * each, TARGET, n * 30.0)
+        course = course.with_request(first + n * each, TARGET, n * 30.0)
     return course, first + requests * each, requests * 30.0
 
 
@@ -148,7 +148,7 @@ def test_what_is_chosen_pays_and_nothing_that_pays_spares_more(course, weight, c
     paying = {name: one for name, one in (("summary", summary), ("clearing", clears)) if one.pays()}
     chosen = cheapest(summary, clears)
     assert chosen in (paying or {"": None})
-    assert all(paying[chosen].spared >= one.spared for one in paying.values())
+    assert all(paying[chosen].net_savings >= one.net_savings for one in paying.values())
 
 
 @given(courses, tokens, clearings)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from clients import http
-from doors import add_key, answering, ask, error_of
+from gateway_keys import add_key, answering, ask, error_of
 from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive.open_archive import open_archive

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doors import environment
+from gateway_keys import environment
 from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML

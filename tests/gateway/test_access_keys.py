@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from clients import AnthropicClient, converse, http, model
-from doors import add_key, answering, ask, error_of, owned, revoke_key
+from gateway_keys import add_key, answering, ask, error_of, owned, revoke_key
 from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive import key_owner

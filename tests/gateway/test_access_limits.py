@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from clients import http
-from doors import ASK, MODELS, PATHS, add_key, answering, ask, error_of, gateway_program, used_so_far
+from gateway_keys import ASK, MODELS, PATHS, add_key, answering, ask, error_of, gateway_program, used_so_far
 from gateway_server import RunningGateway, settings_for
 from postgres_server import server as postgres
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from clients import http
-from doors import add_key, answering, used_so_far
+from gateway_keys import add_key, answering, used_so_far
 from gateway_server import RunningGateway, settings_for
 
 

@@ -15,7 +15,7 @@ import httpx
 import psutil
 import pytest
 from clients import http, sent
-from doors import (
+from gateway_keys import (
     ASK,
     MODELS,
     PATHS,

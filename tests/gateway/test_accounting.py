@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 from clients import FILLER, OpenAIClient, http, sent
-from doors import add_key, used_so_far
+from gateway_keys import add_key, used_so_far
 from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive import UsageRecord

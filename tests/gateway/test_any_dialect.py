@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from clients import FILLER, LOOKUP, http, last_turn, model, run_tool
-from doors import add_key, used_so_far
+from gateway_keys import add_key, used_so_far
 from gateway_server import RunningGateway, settings_for
 from lantern_provider import LANTERN, LanternProvider
 

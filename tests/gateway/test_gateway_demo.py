@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from clients import http
-from doors import ASK, MODELS, PATHS, error_of
+from gateway_keys import ASK, MODELS, PATHS, error_of
 from gateway_server import RunningGateway
 
 from plimsoll.config import Settings

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from clients import FILLER, http
-from correspondence import looked
 from gateway_server import RunningGateway, settings_for
+from messaging_rooms import looked
 
 from message_builders import user
 from plimsoll.archive import ArchiveStore

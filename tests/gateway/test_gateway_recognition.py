@@ -88,8 +88,8 @@ def test_what_is_remembered_stays_within_its_bounds(uses: list[tuple[list[Any], 
         thread.extend(history, chain_of(ROOT, history))
         threads.keep(thread, weight)
         assert len(threads) <= 4
-        assert threads.weight <= 100
-        assert threads.weight == sum(one.weight for one in threads.all())
+        assert threads.memory_bytes <= 100
+        assert threads.memory_bytes == sum(one.memory_bytes for one in threads.all())
         assert threads.find(chain_of(ROOT, history)) is not None
     assert len(forgotten) + len(threads) == len(uses)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from clients import FILLER, http, last_turn, model
-from doors import add_key, used_so_far
+from gateway_keys import add_key, used_so_far
 from gateway_server import RunningGateway, settings_for
 from gemini_client import GeminiClient, chunks_of
 

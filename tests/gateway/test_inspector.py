@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from doors import add_key, owned
+from gateway_keys import add_key, owned
 from session_client import Sessions, serving
 from test_sessions_rest import heavy
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correspondence import (
+from gateway_server import RunningGateway
+from messaging_rooms import (
     GatewayProcess,
     answers,
     checked,
@@ -16,8 +17,7 @@ from correspondence import (
     said_by_people,
     settings_of,
 )
-from correspondence import waited as waited_for
-from gateway_server import RunningGateway
+from messaging_rooms import waited as waited_for
 from synapse_server import Person, Synapse
 
 from plimsoll.archive import ArchiveStore

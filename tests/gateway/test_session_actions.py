@@ -14,7 +14,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 from clients import AnthropicClient, converse, model
-from doors import add_key, answering
+from gateway_keys import add_key, answering
 from gateway_server import RunningGateway, settings_for
 from session_client import MODEL, Sessions, serving
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from clients import FILLER, http
-from doors import add_key, owned, used_so_far
+from gateway_keys import add_key, owned, used_so_far
 from gateway_server import RunningGateway, settings_for
 
 from plimsoll.archive.open_archive import open_archive

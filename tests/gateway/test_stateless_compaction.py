@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from clients import http
-from doors import add_key, used_so_far
+from gateway_keys import add_key, used_so_far
 from gateway_server import RunningGateway, settings_for
 
 import plimsoll

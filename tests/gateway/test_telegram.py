@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correspondence import (
+from gateway_server import RunningGateway
+from messaging_rooms import (
     GatewayProcess,
     answers,
     checked,
@@ -23,7 +24,6 @@ from correspondence import (
     settings_of,
     waited,
 )
-from gateway_server import RunningGateway
 from telegram_server import ADA, BOB, TOKEN, Refusal, TelegramServer
 
 from plimsoll.dialects import ChatRequest

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from correspondence import answers, checked, logs, looked, said_by_people, settings_of, waited
 from gateway_server import RunningGateway, with_gateway
+from messaging_rooms import answers, checked, logs, looked, said_by_people, settings_of, waited
 from telegram_server import ADA, TOKEN, TelegramServer
 
 from plimsoll.archive import ArchiveStore, room_owner

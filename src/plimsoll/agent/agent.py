@@ -216,7 +216,7 @@ class Agent:
             await self._remove_media(within_media_limits(self.view, self.connection), emit)
             asked = self.connection.clock()
             reply = await self._ask(turn, emit)
-            self.compactor.asked(self.connection.tokens(self.view), asked)
+            self.compactor.record_request(self.connection.tokens(self.view), asked)
             await self.add([reply.message])
             self.connection.unfinished = None
             calls = tool_calls(reply.message)

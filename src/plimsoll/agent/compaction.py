@@ -96,10 +96,10 @@ class Compactor:
         return CompactionTerms.of(self.model, getattr(self.engine, "budget", None))
 
     def use_engine(self, engine: ContextCompressor, model: str) -> None:
-        """Go on with another engine, whose summaries this model writes.
+        """Continue with another engine, whose summaries this model writes.
 
-        What is being prepared is left to branches with its terms. The new engine reads on from the facts behind the
-        summaries of the old one.
+        A summary that is being prepared stays available to branches with the same terms. The new engine continues
+        from the facts of the old engine's summaries.
         """
         if can_draft(self.engine):
             engine.remembered = self.engine.remembered.copied()
@@ -136,10 +136,10 @@ class Compactor:
         target, now = self.trigger.target(budget), self._clock()
         return compaction_pays(self.pricing, self.cost_history, tokens, target, now, budget.summary_tokens)
 
-    def asked(self, tokens: int, at: float) -> None:
+    def record_request(self, tokens: int, at: float) -> None:
         """Record an answered request of `tokens` prompt tokens, sent at `at`."""
         if self._budget is not None:
-            self.cost_history = self.cost_history.asked(tokens, self.trigger.target(self._budget), at)
+            self.cost_history = self.cost_history.with_request(tokens, self.trigger.target(self._budget), at)
 
     def prepare(self, view: Sequence[Message], tokens: int) -> None:
         """Prepare the next view in the background, once the soft line is crossed or a compaction nearly pays off."""

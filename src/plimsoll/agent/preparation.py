@@ -37,7 +37,7 @@ class CompactionTerms:
 
     @classmethod
     def of(cls, writer: str, budget: object) -> "CompactionTerms":
-        """The terms of a summary model and an engine's budget; engines of somebody else have none."""
+        """The terms of a summary model and an engine's budget; plugin engines have none."""
         if not isinstance(budget, Budget):
             return cls(writer)
         return cls(writer, budget.threshold, budget.target_ratio, budget.target)

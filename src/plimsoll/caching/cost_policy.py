@@ -61,7 +61,7 @@ class CostHistory:
     last: float | None = None  # when the newest request was sent
     settled: int = 0  # the part of `carried` from before results were last cleared
 
-    def asked(self, tokens: int, target: int, now: float) -> "CostHistory":
+    def with_request(self, tokens: int, target: int, now: float) -> "CostHistory":
         """The history after one more request."""
         carried = self.carried + max(0, tokens - target)
         return CostHistory(self.requests + 1, carried, tokens, now, self.settled)
@@ -95,7 +95,7 @@ class CostDecision:
         return self.line * share <= self.paid and self.price <= self.ahead
 
     @property
-    def spared(self) -> float:
+    def net_savings(self) -> float:
         """The expected net savings."""
         return self.ahead - self.price
 
@@ -164,7 +164,7 @@ def clearing_pays(
 
 def cheapest(summary: CostDecision, clearing: CostDecision) -> Literal["", "summary", "clearing"]:
     """What to do now; nothing if neither pays off yet."""
-    if clearing.pays() and not (summary.pays() and summary.spared >= clearing.spared):
+    if clearing.pays() and not (summary.pays() and summary.net_savings >= clearing.net_savings):
         return "clearing"
     return "summary" if summary.pays() else ""
 

@@ -47,9 +47,9 @@ models:
   gpt-5: {window: 200000}          # and the threshold of gpt-*
 ```
 
-`*` stands for any characters, `?` for one; case and a router's prefix such as `openai/` do not matter. Each value
-comes from the most specific pattern that states it: a name without wildcards, then the pattern with the most other
-characters, then the one that is written first. These values override the general settings of the file and the
+`*` matches any characters, `?` exactly one; case and a router's prefix such as `openai/` are ignored. Each value
+comes from the most specific pattern that sets it: a name without wildcards, then the pattern with the most other
+characters, then the pattern that is listed first. These values override the general settings of the file and the
 environment; flags override them. `plimsoll config explain compression.threshold` lists them.
 
 **Secrets are not settings.** API keys come from the provider's environment variable (for example

@@ -52,7 +52,7 @@ from plimsoll.gateway.dropin.endpoint import DropInEndpoint
 from plimsoll.gateway.dropin.forwarding import forward_routes
 from plimsoll.gateway.dropin.known_conversations import KnownConversations
 from plimsoll.gateway.dropin.lookups import Models, count_tokens
-from plimsoll.gateway.dropin.metering import MARGIN, most_spent
+from plimsoll.gateway.dropin.metering import MARGIN, max_spending
 from plimsoll.gateway.dropin.recall_relay import RecallParts
 from plimsoll.gateway.dropin.recall_store import RecallStore
 from plimsoll.gateway.dropin.recall_tool import RecallTool
@@ -71,7 +71,7 @@ from plimsoll.gateway.sessions.endpoint import refused, session_routes
 from plimsoll.gateway.sessions.service import SessionService
 from plimsoll.gateway.telemetry.health import Readiness, telemetry_routes
 from plimsoll.gateway.telemetry.request_facts import current_key
-from plimsoll.gateway.telemetry.request_log import Log, start_log
+from plimsoll.gateway.telemetry.request_log import LogThread, start_log
 from plimsoll.gateway.telemetry.setup import start_telemetry
 from plimsoll.gateway.upstream.pool import Pool
 from plimsoll.gateway.upstream.target import Targets
@@ -102,7 +102,7 @@ class Gateway:
         self.messaging: Messaging | None = None
         self.conversations: KnownConversations | None = None
         self.store: ArchiveStore | None = None
-        self.log: Log | None = None
+        self.log: LogThread | None = None
         self.reader = BodyReader()
 
     @asynccontextmanager
@@ -252,7 +252,7 @@ class Gateway:
 
     def _room_for(self, card: ModelCard, prompt: int, output: int) -> AbstractAsyncContextManager[None]:
         """Reserve a session's request in the limits of its caller."""
-        return self.key_policy.reserve(current_key(), most_spent(card, round(MARGIN * prompt), output))
+        return self.key_policy.reserve(current_key(), max_spending(card, round(MARGIN * prompt), output))
 
     def _charge(self, owner: Owner, usage: UsageRecord) -> None:
         """Charge a summary's usage to the key that owns its conversation."""

@@ -22,7 +22,7 @@ Header: TypeAlias = tuple[bytes, bytes]
 CALLER_HEADER = b"x-plimsoll-caller"
 
 
-class ClientLeft(Exception):
+class ClientDisconnected(Exception):
     """The client closed its connection before it had sent or received everything."""
 
 

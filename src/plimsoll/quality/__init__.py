@@ -11,9 +11,9 @@ from plimsoll.quality.cuts import (
 from plimsoll.quality.fabricated import fabrications
 from plimsoll.quality.figures import THIRDS, QualityFigures, figures, share, shares, third_of
 from plimsoll.quality.measure import Measurement, MeasurementCase, measure, prepare
-from plimsoll.quality.needed import Grade, Needed, grade, needed_facts
+from plimsoll.quality.needed import FactGrade, NeededFact, grade, needed_facts
 from plimsoll.quality.size_matching import SizeSettings, fit
-from plimsoll.quality.stated import WEIGHTS, Stated, kept, stated_facts, weighted
+from plimsoll.quality.stated import WEIGHTS, StatedFact, kept, stated_facts, weighted
 from plimsoll.quality.terms import Reading, places_of, terms_in
 from plimsoll.quality.texts import joined, read_text, tokens
 
@@ -22,14 +22,14 @@ __all__ = [
     "LEAST_TOKENS",
     "THIRDS",
     "WEIGHTS",
-    "Grade",
+    "FactGrade",
     "Measurement",
     "MeasurementCase",
-    "Needed",
+    "NeededFact",
     "QualityFigures",
     "Reading",
     "SizeSettings",
-    "Stated",
+    "StatedFact",
     "fabrications",
     "figures",
     "first_and_last",

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from plimsoll.quality.measure import Measurement
-from plimsoll.quality.needed import Grade
-from plimsoll.quality.stated import Stated, weighted
+from plimsoll.quality.needed import FactGrade
+from plimsoll.quality.stated import StatedFact, weighted
 
 THIRDS = ("early", "middle", "late")
 
@@ -73,7 +73,7 @@ def share(found: Iterable[bool]) -> float | None:
     return sum(every) / len(every) if every else None
 
 
-def shares(stated: Iterable[tuple[Stated, bool]]) -> dict[str, float]:
+def shares(stated: Iterable[tuple[StatedFact, bool]]) -> dict[str, float]:
     """The share of kept facts, by kind."""
     found: dict[str, list[bool]] = defaultdict(list)
     for fact, is_kept in stated:
@@ -86,20 +86,20 @@ def third_of(at: float) -> str:
     return THIRDS[min(2, int(at * 3))]
 
 
-def _kept(grades: Sequence[Grade]) -> tuple[float | None, float | None]:
+def _kept(grades: Sequence[FactGrade]) -> tuple[float | None, float | None]:
     """The shares that are present and grounded."""
     return share(grade.is_present for grade in grades), share(grade.is_grounded for grade in grades)
 
 
-def _counts(stated: Iterable[tuple[Stated, bool]]) -> dict[str, int]:
+def _counts(stated: Iterable[tuple[StatedFact, bool]]) -> dict[str, int]:
     return dict(sorted(Counter(fact.kind for fact, _ in stated).items()))
 
 
-def _thirds_stated(stated: Sequence[tuple[Stated, bool]]) -> dict[str, float]:
+def _thirds_stated(stated: Sequence[tuple[StatedFact, bool]]) -> dict[str, float]:
     parts = {name: [pair for pair in stated if third_of(pair[0].at) == name] for name in THIRDS}
     return {name: weighted(shares(part)) for name, part in parts.items() if part}
 
 
-def _thirds_grounded(far: Sequence[Grade]) -> dict[str, float]:
+def _thirds_grounded(far: Sequence[FactGrade]) -> dict[str, float]:
     parts = {name: share(g.is_grounded for g in far if third_of(g.fact.last_at) == name) for name in THIRDS}
     return {name: part for name, part in parts.items() if part is not None}

@@ -13,8 +13,8 @@ from typing import get_args
 
 from plimsoll.messages import Message, Violation, Wire, validate
 from plimsoll.quality.fabricated import fabrications
-from plimsoll.quality.needed import Grade, Needed, grade, needed_facts
-from plimsoll.quality.stated import Stated, kept, stated_facts
+from plimsoll.quality.needed import FactGrade, NeededFact, grade, needed_facts
+from plimsoll.quality.stated import StatedFact, kept, stated_facts
 from plimsoll.quality.terms import Reading
 from plimsoll.quality.texts import joined, tokens
 
@@ -25,8 +25,8 @@ class MeasurementCase:
 
     tokens: int
     messages: int
-    needed: tuple[Needed, ...]
-    stated: tuple[Stated, ...]
+    needed: tuple[NeededFact, ...]
+    stated: tuple[StatedFact, ...]
 
     @property
     def far(self) -> int:
@@ -41,8 +41,8 @@ class Measurement:
     prepared: MeasurementCase
     tokens: int
     messages: int
-    grades: tuple[Grade, ...]
-    stated: tuple[tuple[Stated, bool], ...]
+    grades: tuple[FactGrade, ...]
+    stated: tuple[tuple[StatedFact, bool], ...]
     violations: tuple[Violation, ...]
     fabricated: tuple[str, ...]
 

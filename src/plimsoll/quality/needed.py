@@ -23,7 +23,7 @@ _MOST_PLACES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class NeededFact:
     """A term that the agent needed, and the words around it in the original."""
 
     term: str
@@ -33,17 +33,17 @@ class Needed:
 
 
 @dataclass(frozen=True, slots=True)
-class Grade:
+class FactGrade:
     """Whether a needed fact is present and grounded."""
 
-    fact: Needed
+    fact: NeededFact
     is_present: bool
     is_grounded: bool
 
 
 def needed_facts(
     history: Sequence[Message], continuation: Sequence[Message], generic: frozenset[str] = frozenset()
-) -> list[Needed]:
+) -> list[NeededFact]:
     """The facts of the history that the continuation uses from memory, in alphabetical order."""
     texts = [read_text(message) for message in history]
     wanted = _from_memory(continuation) - generic
@@ -67,25 +67,25 @@ def _from_memory(continuation: Sequence[Message]) -> set[str]:
     return typed
 
 
-def _needed(term: str, is_far: bool, original: Reading) -> Needed:
+def _needed(term: str, is_far: bool, original: Reading) -> NeededFact:
     words: set[str] = set()
     places = list(places_of(term, original.text))
     for place in places[-_MOST_PLACES:]:
         words |= original.words_around(place, len(term), AROUND_ORIGINAL)
     last = places[-1] if places else original.text.rfind(term)
-    return Needed(term, is_far, last / max(1, len(original.text)), frozenset(words))
+    return NeededFact(term, is_far, last / max(1, len(original.text)), frozenset(words))
 
 
-def grade(facts: Sequence[Needed], context: Reading) -> list[Grade]:
+def grade(facts: Sequence[NeededFact], context: Reading) -> list[FactGrade]:
     """Which facts are present and grounded in the compacted context."""
     return [_graded(fact, context) for fact in facts]
 
 
-def _graded(fact: Needed, context: Reading) -> Grade:
+def _graded(fact: NeededFact, context: Reading) -> FactGrade:
     is_present = False
     for place in places_of(fact.term, context.text):
         is_present = True
         around = context.words_around(place, len(fact.term), AROUND_RESULT)
         if len(around & fact.words) >= LEAST_WORDS:
-            return Grade(fact, True, True)
-    return Grade(fact, is_present, False)
+            return FactGrade(fact, True, True)
+    return FactGrade(fact, is_present, False)

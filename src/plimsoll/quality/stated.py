@@ -90,7 +90,7 @@ _FAILED = re.compile(r"exit|fail|error|✗|panic|not found", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedFact:
     """One fact: the text to look for, and its last position in the history (0 the beginning, 1 the end)."""
 
     kind: str
@@ -100,16 +100,16 @@ class Stated:
     size: int = 0  # characters of a whole command
 
 
-def stated_facts(history: Sequence[Message]) -> list[Stated]:
+def stated_facts(history: Sequence[Message]) -> list[StatedFact]:
     """Every fact once, at its last position."""
     ends = list(_ends(history))
     whole = max(1, ends[-1]) if ends else 1
-    found: dict[tuple[str, str], Stated] = {}
+    found: dict[tuple[str, str], StatedFact] = {}
     for place, fact in _all(history):
         at = ends[place] / whole
         key = fact.kind, _check_of(fact.text) if fact.kind == "command" else fact.text
         found.pop(key, None)
-        found[key] = Stated(fact.kind, fact.text, at, fact.has_failed, fact.size)
+        found[key] = StatedFact(fact.kind, fact.text, at, fact.has_failed, fact.size)
     return list(found.values())
 
 
@@ -127,9 +127,9 @@ def _ends(history: Sequence[Message]) -> Iterator[int]:
         size += characters(message)
 
 
-def _all(history: Sequence[Message]) -> Iterator[tuple[int, Stated]]:
+def _all(history: Sequence[Message]) -> Iterator[tuple[int, StatedFact]]:
     results = {(one.call_at, id(one.call)): text_of(history[one.result_at]) for one in answers(history)}
-    newest_test: tuple[int, Stated] | None = None
+    newest_test: tuple[int, StatedFact] | None = None
     for place, message in enumerate(history):
         role = message.get("role")
         if is_said_by_a_person(message):
@@ -143,52 +143,52 @@ def _all(history: Sequence[Message]) -> Iterator[tuple[int, Stated]]:
                     newest_test = place, fact
     if newest_test:
         place, fact = newest_test
-        yield place, Stated("test", fact.text, 0, fact.has_failed, fact.size)
-    yield from ((place, Stated("todo", _collapsed(text), 0)) for place, text in open_items(history))
+        yield place, StatedFact("test", fact.text, 0, fact.has_failed, fact.size)
+    yield from ((place, StatedFact("todo", _collapsed(text), 0)) for place, text in open_items(history))
 
 
-def _said_by_a_person(text: str) -> Iterator[Stated]:
+def _said_by_a_person(text: str) -> Iterator[StatedFact]:
     sentences = _sentences(text)
     first = next((s for s in sentences if len(Reading(s).words) >= _LEAST_WORDS), _collapsed(text))
     if len(first) >= _SHORTEST_ASK:
-        yield Stated("ask", first[:_LONGEST], 0)
+        yield StatedFact("ask", first[:_LONGEST], 0)
     for sentence in sentences:
         if _SHORTEST <= len(sentence) <= _LONGEST and _CONSTRAINT.search(sentence):
-            yield Stated("constraint", sentence, 0)
+            yield StatedFact("constraint", sentence, 0)
     yield from _values(text)
 
 
-def _said_by_the_agent(text: str) -> Iterator[Stated]:
+def _said_by_the_agent(text: str) -> Iterator[StatedFact]:
     for sentence in _sentences(text):
         is_heading = sentence.startswith("#")
         if _SHORTEST <= len(sentence) <= _LONGEST and not is_heading and _DECISION.search(sentence):
-            yield Stated("decision", sentence, 0)
+            yield StatedFact("decision", sentence, 0)
     yield from _values(text)
 
 
-def _values(text: str) -> Iterator[Stated]:
+def _values(text: str) -> Iterator[StatedFact]:
     for pattern, kind in ((_ID, "id"), (_NUMBER, "number")):
         for value in dict.fromkeys(pattern.findall(text)):
-            yield Stated(kind, _collapsed(value), 0)
+            yield StatedFact(kind, _collapsed(value), 0)
 
 
-def _done(tool: str, arguments: Any, result: str) -> Iterator[Stated]:
+def _done(tool: str, arguments: Any, result: str) -> Iterator[StatedFact]:
     """What one tool call did."""
     failed = _is_failure(result)
     command, path = _command(arguments), _path(arguments)
     if command:
         short = _without_moves(_collapsed(command))
         if failed or not (_LOOKS.match(short) or _LOOKS_ELSEWHERE.match(short)):
-            yield Stated("command", short[:HEAD], 0, failed, len(command))
+            yield StatedFact("command", short[:HEAD], 0, failed, len(command))
     elif path and _EDITS.search(tool):
-        yield Stated("edited", path, 0)
+        yield StatedFact("edited", path, 0)
     elif path and _READS.search(tool):
-        yield Stated("read", path, 0)
+        yield StatedFact("read", path, 0)
     if failed:
         lines = map(_collapsed, result.splitlines())
         line = next((one for one in lines if _ERROR.search(one) and not _EXIT.fullmatch(one)), "")
         if line:
-            yield Stated("error", line[:_LONGEST], 0)
+            yield StatedFact("error", line[:_LONGEST], 0)
 
 
 def _without_moves(command: str) -> str:
@@ -230,13 +230,13 @@ def _collapsed(text: str) -> str:
     return " ".join(text.split())
 
 
-def kept(facts: Sequence[Stated], context: Reading) -> list[bool]:
+def kept(facts: Sequence[StatedFact], context: Reading) -> list[bool]:
     """For each fact, whether the compacted context still contains it."""
     flat, places = _collapsed(context.text), context.word_places()
     return [_is_kept(fact, flat, places) for fact in facts]
 
 
-def _is_kept(fact: Stated, flat: str, places: Mapping[str, Sequence[int]]) -> bool:
+def _is_kept(fact: StatedFact, flat: str, places: Mapping[str, Sequence[int]]) -> bool:
     if fact.kind in ("command", "test"):
         return _has_command(fact, flat)
     if fact.kind in ("edited", "read", "id", "number"):
@@ -244,7 +244,7 @@ def _is_kept(fact: Stated, flat: str, places: Mapping[str, Sequence[int]]) -> bo
     return _has_sentence(fact.text, flat, places)
 
 
-def _has_command(fact: Stated, flat: str) -> bool:
+def _has_command(fact: StatedFact, flat: str) -> bool:
     place = flat.find(fact.text)
     while place >= 0:
         if not fact.has_failed or _FAILED.search(

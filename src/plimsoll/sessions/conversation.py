@@ -127,7 +127,7 @@ class Conversation:
 
     async def answer_without_model(self, message: Message, answer: str, emit: Emit) -> None:
         """Run one turn with a known answer, without asking the model."""
-        async with self._alone():
+        async with self._exclusive():
             await self.agent.give_up()
             await self.agent.store_user_message(message, emit)
             emit(TextReceived(answer))
@@ -147,7 +147,7 @@ class Conversation:
         A message with a key runs once, even if it is sent again to another process: then the stored answer is
         returned, or a turn that a process left unfinished is continued.
         """
-        async with self._alone():
+        async with self._exclusive():
             first = await self._journal.place_of(key) if key else None
             if first is None:
                 await self.agent.give_up()
@@ -160,7 +160,7 @@ class Conversation:
                     on_stored(first)
                     return known
             on_stored(first)
-            answer = await self.agent.answer(emit, approve, lambda: self._clean(emit, first))
+            answer = await self.agent.answer(emit, approve, lambda: self._run_hygiene(emit, first))
             return Exchange(self.session.id, first, self._journal.last, answer)
 
     async def exchange_all(
@@ -176,7 +176,7 @@ class Conversation:
         All are answered together, unless a process that ended had begun to answer some of them: then only those are.
         `on_stored` gets the number of messages once they are stored.
         """
-        async with self._alone():
+        async with self._exclusive():
             numbers = [await self._journal.place_of(key) for key, _ in said]
             known = [number for number in numbers if number is not None]
             count = len(known)
@@ -193,7 +193,7 @@ class Conversation:
                     await self.agent.store_user_message(message, emit)
                     known.append(self._journal.last)
             on_stored(len(known))
-            answer = await self.agent.answer(emit, approve, lambda: self._clean(emit, known[-1]))
+            answer = await self.agent.answer(emit, approve, lambda: self._run_hygiene(emit, known[-1]))
             return Exchange(self.session.id, known[0], self._journal.last, answer), len(known)
 
     async def begin(self, system_prompt: str) -> None:
@@ -205,7 +205,7 @@ class Conversation:
 
     async def compress(self, emit: Emit, focus: str | None = None, actor: str = OPERATOR) -> CompactionEvent:
         """Compact because a user asks."""
-        async with self._alone():
+        async with self._exclusive():
             self._journal.action = Action("compact", actor, {"focus": focus} if focus else {})
             try:
                 return await self.agent.compact_by_hand(emit, focus)
@@ -214,7 +214,7 @@ class Conversation:
 
     async def preview(self, focus: str | None = None) -> CompactionDetail:
         """What `compress` would do, with an extracted summary. Changes nothing."""
-        async with self._alone():
+        async with self._exclusive():
             report, lighter = await self.agent.previewed(focus)
             items, name = await self.archive.items(self.session.id), self.agent.compactor.engine.name
             view = list(self.agent.view)
@@ -223,9 +223,9 @@ class Conversation:
     @asynccontextmanager
     async def acting(self, actor: str = OPERATOR) -> AsyncIterator[SessionActions]:
         """A user's actions on the session; the open session takes over the result at once."""
-        async with self._alone():
+        async with self._exclusive():
             yield SessionActions(self.archive, self.session.id, actor, self._journal.lease)
-            await self._follow()
+            await self._sync()
 
     async def pin(self, sequence: int) -> None:
         """Pin a message, so that every compaction keeps it verbatim."""
@@ -254,7 +254,7 @@ class Conversation:
         `writer` is the new summary writer and the name of its model, `settings` say when to compact its conversations
         and to what size; None keeps the current ones.
         """
-        async with self._alone():
+        async with self._exclusive():
             agent, compactor = self.agent, self.agent.compactor
             # The prepared view is meant for the old model's window and may be written by it.
             await compactor.close()
@@ -295,19 +295,19 @@ class Conversation:
         await self.agent.connection.aclose()
 
     @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
+    async def _exclusive(self) -> AsyncIterator[None]:
         """Hold the session for one turn, in this process and all others, and bring it up to date."""
         async with self._turn, turn_lock(self._journal, self._patience, self._lease):
             now = await self.archive.session(self.session.id)
             if (now.messages, now.view) != (self._journal.last, self._view):
                 self._journal.last = now.messages
-                await self._follow()
+                await self._sync()
             elif await self.archive.pins(self.session.id) != self._pins:
                 await self._reload_pins()
             yield
             self._view = (await self.archive.session(self.session.id)).view
 
-    async def _follow(self) -> None:
+    async def _sync(self) -> None:
         """Take over changes by other processes and users."""
         before = self._view
         await self._reload()
@@ -320,7 +320,7 @@ class Conversation:
             self._edits = edits
             compactor.host.forget_summaries()
 
-    async def _clean(self, emit: Emit, incoming: int) -> None:
+    async def _run_hygiene(self, emit: Emit, incoming: int) -> None:
         if self._hygiene is not None:
             await clean(self.archive, self.session.id, self.agent, emit, incoming, self._hygiene)
 

@@ -60,7 +60,7 @@ class _PolicyDecider:
             tokens = left
         elif way:
             self.compactor.trigger.record_failed_attempt(tokens)
-        self.compactor.asked(tokens, self.clock.now)
+        self.compactor.record_request(tokens, self.clock.now)
         return None if lighter is None else Compaction(at, lighter)
 
     def _compacted(self, view: Sequence[Message], tokens: int, way: str) -> list[Message] | None:

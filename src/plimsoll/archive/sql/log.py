@@ -143,7 +143,7 @@ async def shown(db: SqlConnection, row: SessionRow, first: int, last: int) -> di
     }
 
 
-async def spared(db: SqlConnection, row: SessionRow, first: int, last: int) -> int:
+async def hidden_tokens(db: SqlConnection, row: SessionRow, first: int, last: int) -> int:
     """Tokens by which a run of messages is larger in the log than in a view."""
     tokens = 0
     for segment in clipped(await segments(db, row), first, last):

@@ -105,7 +105,7 @@ async def view_size(db: SqlConnection, row: SessionRow, view: View) -> tuple[int
         messages += len(reference) if isinstance(reference, Span) else 1
         if isinstance(reference, Span):
             tokens += await total_at(db, row, reference.last) - await total_at(db, row, reference.first - 1)
-            tokens -= await log.spared(db, row, reference.first, reference.last)
+            tokens -= await log.hidden_tokens(db, row, reference.first, reference.last)
         elif isinstance(reference, ShortenedReference):
             tokens += estimate_message_tokens(reference.message)
         else:

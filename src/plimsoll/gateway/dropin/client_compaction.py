@@ -43,7 +43,7 @@ class ClientCompaction:
                 raise Refused(
                     400, "invalid_request_error", "There is no conversation to compact in this request."
                 )
-            await self._recognizer.recall(conversation, out.model)
+            await self._recognizer.update_from_archive(conversation, out.model)
             tokens = out.prompt_tokens(conversation)
             await self._compactor.compact(conversation, tokens, out.facts, "manual", out.model)
             text = compaction_text(conversation.view(), int(out.facts.window * _PER_TOKEN))

@@ -59,7 +59,7 @@ class ClientConversation:
     looked_up: bool = False  # the archive has been searched for it
     recalls: bool = False  # the model has the recall tool
     counted: int = 0  # messages of the log whose requests `policy: cost` has counted
-    weight: int = 0  # approximate bytes in memory
+    memory_bytes: int = 0  # approximate bytes in memory
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     # Guards `rendered_prefix`: threads render large requests.
     rendering: threading.Lock = field(default_factory=threading.Lock)
@@ -171,9 +171,9 @@ class ClientConversation:
         compacting = self.branches.memory(self.compactor.engine) if self.compactor is not None else 0
         return _PARSED * size + compacting
 
-    def set_weight(self, weight: int) -> None:
+    def set_memory_bytes(self, memory_bytes: int) -> None:
         """Set the approximate bytes in memory."""
-        self.weight = weight
+        self.memory_bytes = memory_bytes
 
     def rendered(
         self,

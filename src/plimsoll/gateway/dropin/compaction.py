@@ -76,7 +76,7 @@ class ConversationCompactor:
 
         `frame` is the estimated size of system prompt and tools.
         """
-        if tokens < facts.look_line:
+        if tokens < facts.tracking_threshold:
             return ""
         compactor = self._compactor(conversation, facts, tokens)
         if compactor.is_due(tokens):
@@ -85,12 +85,12 @@ class ConversationCompactor:
             self._catch_up(conversation, compactor, frame)
         return compactor.pays(conversation.view(), tokens)
 
-    def asked(
+    def record_request(
         self, conversation: ClientConversation, tokens: int, facts: ModelFacts, messages: int, at: float
     ) -> None:
         """Record an answered request with the first `messages` of the log, `tokens` in all, sent at `at`."""
-        if tokens >= facts.look_line:
-            self._compactor(conversation, facts, tokens).asked(tokens, at)
+        if tokens >= facts.tracking_threshold:
+            self._compactor(conversation, facts, tokens).record_request(tokens, at)
             conversation.count_requests(messages + 1)  # the client sends its reply back as the next message
 
     async def compact(
@@ -146,7 +146,7 @@ class ConversationCompactor:
 
     def prepare(self, conversation: ClientConversation, tokens: int, facts: ModelFacts) -> None:
         """Prepare the next view in the background, if it is due soon."""
-        if tokens >= facts.look_line and not conversation.lock.locked():
+        if tokens >= facts.tracking_threshold and not conversation.lock.locked():
             self._compactor(conversation, facts, tokens).prepare(conversation.view(), tokens)
 
     def _compactor(self, conversation: ClientConversation, facts: ModelFacts, tokens: int) -> Compactor:
@@ -218,7 +218,7 @@ class ConversationCompactor:
                 compactor.cost_history = compactor.cost_history.moved()
 
     def _catch_up(self, conversation: ClientConversation, compactor: Compactor, frame: int) -> None:
-        """Count replies that another process relayed, or that came before the conversation reached `look_line`.
+        """Count replies that another process relayed, or that came below the tracking threshold.
 
         Their times are unknown. They count as recent: with a cold cache, the policy would compact at once.
         """
@@ -229,7 +229,7 @@ class ConversationCompactor:
         for place, message in enumerate(conversation.log):
             if place >= conversation.counted and message.get("role") == "assistant":
                 # Requests before a compaction are part of its price.
-                compactor.asked(conversation.anchor.predict(weight) if place >= through else 0, now)
+                compactor.record_request(conversation.anchor.predict(weight) if place >= through else 0, now)
             if place >= through:
                 weight += conversation.tokens[place]
         conversation.count_requests(len(conversation.log))

@@ -48,7 +48,7 @@ class ConversationStore:
         self._archive_of, self._index, self._holder = archive_of, index, holder
         self.stores_all = stores_all
 
-    async def recall(self, conversation: ClientConversation, model: str) -> None:
+    async def update_from_archive(self, conversation: ClientConversation, model: str) -> None:
         """Update a conversation from the archive, because another process may have written to it."""
         conversation.mark_looked_up()
         known = await self._index.find(conversation.chain)

@@ -4,14 +4,14 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from plimsoll.dialects import Dialect
-from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
+from plimsoll.gateway.asgi import ClientDisconnected, Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.body_reader import BodyReader
 from plimsoll.gateway.dropin.chain import root_for
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.failures import send_refusal
 from plimsoll.gateway.http.array_stream import as_json_array
 from plimsoll.gateway.http.body import Refused, read_body
-from plimsoll.gateway.http.disconnects import until_left
+from plimsoll.gateway.http.disconnects import until_disconnect
 from plimsoll.settings.gateway import GatewaySection
 
 Serve = Callable[[ClientRequest, Send], Coroutine[Any, Any, None]]
@@ -48,8 +48,8 @@ class DropInEndpoint:
             if self._finishes:  # sending to a disconnected client has no effect
                 await self._serve(request, send)
             else:
-                await until_left(self._serve(request, send), receive)
+                await until_disconnect(self._serve(request, send), receive)
         except Refused as error:
             await send_refusal(send, self._dialect, error)
-        except ClientLeft:
+        except ClientDisconnected:
             return

@@ -20,14 +20,14 @@ from plimsoll.agent.compaction_record import record_of
 from plimsoll.dialects import Dialect, Usage, dialect_of, dialects
 from plimsoll.dialects.forwarded import ForwardedPath, forwarded_paths, forwarded_url
 from plimsoll.errors import ProviderError, UserError
-from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
+from plimsoll.gateway.asgi import ClientDisconnected, Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.failures import send_failure, send_refusal
-from plimsoll.gateway.dropin.metering import MARGIN, most_spent
+from plimsoll.gateway.dropin.metering import MARGIN, max_spending
 from plimsoll.gateway.dropin.request_handler import RequestHandler, Reserve
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.body import LARGE_BYTES, Refused, parse_body, read_body
-from plimsoll.gateway.http.disconnects import until_left
+from plimsoll.gateway.http.disconnects import until_disconnect
 from plimsoll.gateway.http.masking import StreamMask, masking
 from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.telemetry.request_facts import current_key, note_upstream, note_usage
@@ -79,12 +79,12 @@ class ForwardEndpoint:
                 scope["path"],
             )
             forwarded = _Forwarded(request, method, path, path.written(values), values.get("model", ""))
-            await until_left(self._serve(forwarded, send), receive)
+            await until_disconnect(self._serve(forwarded, send), receive)
         except Refused as error:
             await send_refusal(send, dialect, error)
         except UserError as error:
             await send_error(send, dialect, 400, str(error))
-        except ClientLeft:
+        except ClientDisconnected:
             return
 
     async def _body(self, raw: bytes, named: dict[bytes, bytes]) -> dict[str, object]:
@@ -113,7 +113,7 @@ class ForwardEndpoint:
         owner = current_key()
         if owner is None:
             return nullcontext()
-        return self._reserve(owner, most_spent(card_for(asked.model), round(MARGIN * asked.tokens) + 1, 0))
+        return self._reserve(owner, max_spending(card_for(asked.model), round(MARGIN * asked.tokens) + 1, 0))
 
     async def _forward(self, asked: "_Forwarded", target: Target, send: Send) -> None:
         request, handler = asked.request, self._handler()

@@ -21,15 +21,15 @@ class KnownConversations:
         self._forgotten = forgotten
         self._by_hash: dict[bytes, ClientConversation] = {}
         self._used: OrderedDict[int, ClientConversation] = OrderedDict()
-        self._weight = 0
+        self._memory_bytes = 0
 
     def __len__(self) -> int:
         return len(self._used)
 
     @property
-    def weight(self) -> int:
+    def memory_bytes(self) -> int:
         """Approximate bytes in memory of all conversations."""
-        return self._weight
+        return self._memory_bytes
 
     def find(self, chain: Sequence[bytes]) -> tuple[ClientConversation, int] | None:
         """The conversation that shares the longest prefix with this chain, and its length."""
@@ -39,19 +39,19 @@ class KnownConversations:
                 return conversation, place
         return None
 
-    def keep(self, conversation: ClientConversation, weight: int) -> None:
+    def keep(self, conversation: ClientConversation, memory_bytes: int) -> None:
         """Keep a conversation in memory as the most recently used one."""
         key = id(conversation)
         known = self._used.pop(key, None)
-        self._weight += weight - (conversation.weight if known is not None else 0)
-        conversation.set_weight(weight)
+        self._memory_bytes += memory_bytes - (conversation.memory_bytes if known is not None else 0)
+        conversation.set_memory_bytes(memory_bytes)
         self._used[key] = conversation
         for digest in conversation.chain:
             self._by_hash.setdefault(digest, conversation)
         if conversation.chain:
             # Of several that end alike, the most recently used one continues.
             self._by_hash[conversation.chain[-1]] = conversation
-        while self._used and (len(self._used) > self._most or self._weight > self._most_bytes):
+        while self._used and (len(self._used) > self._most or self._memory_bytes > self._most_bytes):
             if next(iter(self._used)) == key and len(self._used) == 1:
                 break
             self._forget(next(iter(self._used)))
@@ -62,7 +62,7 @@ class KnownConversations:
 
     def _forget(self, key: int) -> None:
         conversation = self._used.pop(key)
-        self._weight -= conversation.weight
+        self._memory_bytes -= conversation.memory_bytes
         for digest in conversation.chain:
             if self._by_hash.get(digest) is conversation:
                 del self._by_hash[digest]

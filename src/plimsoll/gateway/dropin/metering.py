@@ -1,6 +1,6 @@
 """The most that a request can use, and what it used, however it ends.
 
-    before   need_of   ─► the most that it can use, reserved in the limits of its key
+    before   max_usage ─► the most that it can use, reserved in the limits of its key
     after    Meter     ─► what the upstream reported, or an estimate of what was sent and received
 
 A client that disconnects early is charged for the prompt and for the part of the reply that had arrived. A reply that
@@ -34,15 +34,15 @@ MOST_CHOICES = 128  # OpenAI's limit for `n`
 _FOLD_BYTES = 65_536
 
 
-def need_of(request: ClientRequest, facts: ModelFacts, ratio: float, has_summary: bool) -> KeyUsage:
+def max_usage(request: ClientRequest, facts: ModelFacts, ratio: float, has_summary: bool) -> KeyUsage:
     """The most that a request can use; `has_summary`: a model may summarise the conversation first."""
     prompt = most_prompt(request, facts, ratio)
-    if has_summary and len(request.raw) >= facts.look_line:
+    if has_summary and len(request.raw) >= facts.tracking_threshold:
         prompt *= 2
-    return most_spent(facts.card, prompt, most_output(request, facts.card))
+    return max_spending(facts.card, prompt, most_output(request, facts.card))
 
 
-def most_spent(card: ModelCard, prompt: int, output: int) -> KeyUsage:
+def max_spending(card: ModelCard, prompt: int, output: int) -> KeyUsage:
     """Tokens and money of a request, at the highest price for its prompt."""
     return KeyUsage(0, prompt + output, most_money(card, prompt, output))
 

@@ -80,10 +80,10 @@ class Recognizer:
         self._attach(out, conversation)
         out.weigh(conversation)
 
-    async def recall(self, conversation: ClientConversation, model: str) -> None:
+    async def update_from_archive(self, conversation: ClientConversation, model: str) -> None:
         """Update a conversation from the archive. If the archive fails, it stays as it is."""
         try:
-            await self._store.recall(conversation, model)
+            await self._store.update_from_archive(conversation, model)
         except PlimsollError as error:
             log.warning("a conversation was not looked up: %s", error)
 

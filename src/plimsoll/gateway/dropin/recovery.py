@@ -51,7 +51,7 @@ class Recovery:
         if error.limit and error.room:
             is_small = error.limit - error.room < error.limit * out.facts.threshold
         else:
-            is_small = error.limit is None and self._writer.prompt_tokens(out) < out.facts.look_line
+            is_small = error.limit is None and self._writer.prompt_tokens(out) < out.facts.tracking_threshold
         return (
             (is_small and self._shorten_for(out, error))
             or await self._compact(out, error.limit)
@@ -65,7 +65,7 @@ class Recovery:
         async with self._recognizer.recognised(out) as conversation:
             if conversation is None:
                 return False
-            await self._recognizer.recall(conversation, out.model)
+            await self._recognizer.update_from_archive(conversation, out.model)
             estimated = out.prompt_tokens(conversation)
             if limit and not is_plausible(limit, estimated + out.answer_limit):
                 return False  # the refusal has another reason, or quotes the request
@@ -89,7 +89,7 @@ class Recovery:
         async with self._recognizer.recognised(out) as conversation:
             if conversation is None:
                 return False
-            await self._recognizer.recall(conversation, out.model)
+            await self._recognizer.update_from_archive(conversation, out.model)
             self._windows.learn_media(out.endpoint, out.model)
             if not await self._media.recover(out, conversation, error):
                 return False

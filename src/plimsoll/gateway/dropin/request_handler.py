@@ -42,7 +42,7 @@ from plimsoll.gateway.dropin.conversation_store import ConversationStore
 from plimsoll.gateway.dropin.early_failure import overflow_in
 from plimsoll.gateway.dropin.failures import send_failure
 from plimsoll.gateway.dropin.media import MediaRemover, may_exceed_limits
-from plimsoll.gateway.dropin.metering import Meter, need_of
+from plimsoll.gateway.dropin.metering import Meter, max_usage
 from plimsoll.gateway.dropin.recall_relay import RecallParts, RecallRelay
 from plimsoll.gateway.dropin.recognition import Recognizer
 from plimsoll.gateway.dropin.recovery import Recovery
@@ -166,7 +166,7 @@ class RequestHandler:
         endpoint = target.endpoint_for(request.dialect, request.betas)
         facts = self.windows.facts(endpoint, model)
         ratio = self.windows.ratio(request.owner, endpoint, model)
-        return self._reserve(owner, need_of(request, facts, ratio, self._compactor.has_writer(model)))
+        return self._reserve(owner, max_usage(request, facts, ratio, self._compactor.has_writer(model)))
 
     async def _serve(self, request: ClientRequest, target: Target, send: Send) -> None:
         """Answer a request, in several rounds if its model calls the recall tool."""
@@ -228,15 +228,15 @@ class RequestHandler:
         or images for its upstream, or all conversations are stored.
         """
         request = out.client_request
-        is_short = len(request.raw) < out.facts.look_line and not self._store.stores_all
+        is_short = len(request.raw) < out.facts.tracking_threshold and not self._store.stores_all
         if request.is_switched_off or (is_short and not may_exceed_limits(request.raw, out.facts)):
             return
         async with self.recognizer.recognised(out) as conversation:
             if conversation is None:
                 return
-            is_large = out.prompt_tokens(conversation) >= out.facts.look_line
+            is_large = out.prompt_tokens(conversation) >= out.facts.tracking_threshold
             if conversation.is_stored or not conversation.looked_up or is_large:
-                await self.recognizer.recall(conversation, out.model)
+                await self.recognizer.update_from_archive(conversation, out.model)
             if not request.edits_itself:
                 tokens = out.prompt_tokens(conversation)
                 await self._compactor.compact_if_due(
@@ -331,7 +331,7 @@ class RequestHandler:
         if not out.client_request.edits_itself and self._compactor.is_enabled:
             tokens = conversation.anchor.predict(out.estimated)
             sent = conversation.sequence_at(len(out.client_request.said)) - len(conversation.lead)
-            self._compactor.asked(conversation, tokens, out.facts, sent, out.written)
+            self._compactor.record_request(conversation, tokens, out.facts, sent, out.written)
             self._compactor.prepare(conversation, tokens, out.facts)
         if usage is not None and used is not None and self._store.stores(conversation):
             self._run_in_background(self._note(out, used))

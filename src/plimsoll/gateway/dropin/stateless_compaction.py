@@ -23,9 +23,9 @@ from plimsoll.context import CompactionReport
 from plimsoll.context.ledger import as_json
 from plimsoll.dialects import dialect_of
 from plimsoll.errors import PlimsollError, UsageLimitReached
-from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
+from plimsoll.gateway.asgi import ClientDisconnected, Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.failures import send_failure, send_refusal
-from plimsoll.gateway.dropin.metering import most_spent
+from plimsoll.gateway.dropin.metering import max_spending
 from plimsoll.gateway.dropin.request_handler import Reserve
 from plimsoll.gateway.dropin.summary_models import SummaryModels
 from plimsoll.gateway.http import jsontext
@@ -82,7 +82,7 @@ class StatelessCompactor:
         writer = card_for(compactor.model)
         # What a caller says about its request must not decide how much of its limit is reserved.
         most = min(max(tokens, estimated), writer.window) if compactor.model else 0
-        need = most_spent(writer, most, 0)
+        need = max_spending(writer, most, 0)
         async with self.reserve(current_key(), need):
             attempt = await compactor.compact(given.messages, tokens, "manual", options.focus)
         note_compaction(attempt.event, attempt.spent)
@@ -131,7 +131,7 @@ class CompactEndpoint:
             await send_failure(send, dialect, error)
         except PlimsollError as error:
             await send_error(send, dialect, 400, error.public)
-        except ClientLeft:
+        except ClientDisconnected:
             return
 
 

@@ -18,7 +18,7 @@ class UsageWatch:
     """Feed it the bytes of a stream and read the usage at the end."""
 
     def __init__(self, dialect: Dialect) -> None:
-        self._dialect, self._sign = dialect, sign_of(dialect)
+        self._dialect, self._sign = dialect, usage_marker(dialect)
         self._rest = b""
         self._seen: dict[str, Any] = {}
         self.is_final = False  # the usage covers the whole reply, not only its start
@@ -53,7 +53,7 @@ class UsageWatch:
 
 def usage_in(dialect: Dialect, body: bytes) -> Usage | None:
     """The usage of a reply that is not streamed."""
-    if sign_of(dialect) not in body:
+    if usage_marker(dialect) not in body:
         return None
     try:
         reply = jsontext.read(body)
@@ -62,6 +62,6 @@ def usage_in(dialect: Dialect, body: bytes) -> Usage | None:
     return dialect.usage(reply.get(dialect.usage_field)) if isinstance(reply, dict) else None
 
 
-def sign_of(dialect: Dialect) -> bytes:
+def usage_marker(dialect: Dialect) -> bytes:
     """Bytes that every line with usage contains."""
     return b'"%b"' % dialect.usage_field.encode()

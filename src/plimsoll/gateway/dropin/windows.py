@@ -46,7 +46,7 @@ class ModelFacts:
         return self.budget.threshold
 
     @property
-    def look_line(self) -> int:
+    def tracking_threshold(self) -> int:
         """Tokens from which a conversation is examined; below, no decision about it can change."""
         soft = int(self.window * self.threshold * SOFT_LINE)
         # Under `policy: cost`, prices decide before the threshold does.

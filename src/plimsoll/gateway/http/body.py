@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from plimsoll.gateway.asgi import ClientLeft, Receive
+from plimsoll.gateway.asgi import ClientDisconnected, Receive
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.json_limits import has_more_elements, is_deeper
 from plimsoll.settings.gateway import GatewaySection
@@ -37,7 +37,7 @@ async def read_body(receive: Receive, length: bytes | None, limits: GatewaySecti
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise ClientLeft
+                    raise ClientDisconnected
                 pieces.append(message.get("body", b""))
                 size += len(pieces[-1])
                 if size > limits.body_limit:
@@ -90,7 +90,7 @@ def require_model_name(body: dict[str, Any]) -> None:
         raise Refused(400, "invalid_request_error", detail)
 
 
-async def left(receive: Receive) -> None:
+async def disconnected(receive: Receive) -> None:
     """Return when the client has closed its connection."""
     while True:
         message = await receive()

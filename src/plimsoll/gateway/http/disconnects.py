@@ -5,14 +5,14 @@ from collections.abc import Coroutine
 from typing import Any
 
 from plimsoll.gateway.asgi import Receive
-from plimsoll.gateway.http.body import left
+from plimsoll.gateway.http.body import disconnected
 
 
-async def until_left(serving: Coroutine[Any, Any, None], receive: Receive) -> None:
+async def until_disconnect(serving: Coroutine[Any, Any, None], receive: Receive) -> None:
     """Serve until the answer is complete or the client disconnects, whichever comes first."""
     task = asyncio.current_task()
     assert task is not None
-    leaving = asyncio.create_task(left(receive))
+    leaving = asyncio.create_task(disconnected(receive))
 
     def gone(left_task: "asyncio.Task[None]") -> None:
         if not left_task.cancelled():

@@ -16,8 +16,8 @@ from starlette.routing import BaseRoute, Route
 from plimsoll.archive import Archive, Owner
 from plimsoll.dialects.sse import json_event
 from plimsoll.errors import PlimsollError
-from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
-from plimsoll.gateway.http.body import left
+from plimsoll.gateway.asgi import ClientDisconnected, Receive, Scope, Send, caller_in
+from plimsoll.gateway.http.body import disconnected
 from plimsoll.gateway.http.problems import problem_of, send_problem
 from plimsoll.gateway.http.responses import EVENTS
 from plimsoll.gateway.sessions.endpoint import Service
@@ -128,7 +128,7 @@ class LiveEndpoint:
             await send_problem(send, problem_of(error))
             return
         sending = asyncio.create_task(self._sent(own.archive, session.id, send))
-        gone = asyncio.create_task(left(receive))
+        gone = asyncio.create_task(disconnected(receive))
         # A stopping server cancels its remaining requests; for a watcher this is the end of the stream.
         with suppress(asyncio.CancelledError):
             await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -138,7 +138,7 @@ class LiveEndpoint:
 
     async def _sent(self, archive: Archive, id: str, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [EVENTS, _NO_STORE]})
-        with suppress(ClientLeft):
+        with suppress(ClientDisconnected):
             with suppress(TimeoutError):
                 async with (
                     asyncio.timeout(STREAM_SECONDS),

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from plimsoll.errors import PlimsollError
-from plimsoll.gateway.asgi import ClientLeft, Receive, Scope, Send, caller_in
+from plimsoll.gateway.asgi import ClientDisconnected, Receive, Scope, Send, caller_in
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.body import Refused
 from plimsoll.gateway.http.problems import PROBLEM_PATHS, Problem, problem, problem_of, send_problem
@@ -55,7 +55,7 @@ class SessionEndpoint:
             if failure.status == 500:
                 log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             await send_problem(send, failure)
-        except ClientLeft:
+        except ClientDisconnected:
             return
 
     def _not_allowed(self, scope: Scope) -> Problem:

@@ -18,7 +18,7 @@ from plimsoll.dialects.sse import json_event
 from plimsoll.errors import PlimsollError
 from plimsoll.gateway.asgi import Receive, Send
 from plimsoll.gateway.http import jsontext
-from plimsoll.gateway.http.body import left
+from plimsoll.gateway.http.body import disconnected
 from plimsoll.gateway.http.problems import Problem, problem_of, send_problem
 from plimsoll.gateway.http.responses import EVENTS, JSON, send_whole
 from plimsoll.gateway.sessions.models import AnswerResponse, CompactionResponse
@@ -54,7 +54,7 @@ async def take_turn(
     message: Message = {"role": "user", "content": given.body.model_dump()["content"]}
     turn = own.begin(given.id, message, key=key, emit=emit, on_stored=on_stored)
     turn.add_done_callback(lambda _: events.put_nowait(None))
-    gone = asyncio.create_task(left(receive))
+    gone = asyncio.create_task(disconnected(receive))
     answering = asyncio.create_task(
         _streamed(turn, events, send) if given.body.stream else _whole(turn, send)
     )

@@ -13,7 +13,7 @@ from collections.abc import MutableMapping
 from itertools import count
 from typing import Any
 
-from plimsoll.gateway.asgi import App, ClientLeft, Receive, Scope, Send
+from plimsoll.gateway.asgi import App, ClientDisconnected, Receive, Scope, Send
 from plimsoll.gateway.telemetry.dispatcher import TelemetryDispatcher
 from plimsoll.gateway.telemetry.request_facts import CURRENT, RequestFacts
 
@@ -115,7 +115,7 @@ def _sending(send: Send, piece: _UnsentPiece) -> Send:
                 raise
             piece.task.uncancel()
             facts.error = "ClientStalled"
-            raise ClientLeft from None
+            raise ClientDisconnected from None
         finally:
             piece.is_waiting = False
 

@@ -178,7 +178,7 @@ class _Dropping(QueueHandler):
             return
 
 
-class Log:
+class LogThread:
     """The writing thread. After `stop`, records are written directly."""
 
     def __init__(self, lines: "queue.Queue[logging.LogRecord]", writer: logging.Handler) -> None:
@@ -194,7 +194,7 @@ class Log:
                 logging.getLogger(name).handlers = [self._writer]
 
 
-def start_log(form: LogForm, stream: TextIO | None = None) -> Log:
+def start_log(form: LogForm, stream: TextIO | None = None) -> LogThread:
     """Send this process's log to standard error. Stop it at the end."""
     # No line names a thread, process or task; looking them up takes a quarter of a record's cost.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
@@ -210,7 +210,7 @@ def start_log(form: LogForm, stream: TextIO | None = None) -> Log:
         logger.setLevel(logging.WARNING)
     # Without request lines, warnings are still logged.
     logging.getLogger(REQUESTS).setLevel(logging.WARNING if form == "off" else logging.INFO)
-    return Log(lines, writer)
+    return LogThread(lines, writer)
 
 
 def _moment(seconds: float) -> str:

@@ -82,7 +82,7 @@ def test_another_process_finds_a_compaction_though_the_next_request_came_while_i
             extends_during(monkeypatch, ConversationStore, "store", thread)
             await one.used(thread, UsageRecord(MODEL))
             other = new_thread(NEXT)
-            await two.recall(other, MODEL)
+            await two.update_from_archive(other, MODEL)
             assert other.stored_name == thread.stored_name
             assert other.view() == thread.view()
             assert len(other.view()) < len(NEXT)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from clients import AnthropicClient, converse, http, model
-from doors import add_key, answering, ask, gateway_program
+from gateway_keys import add_key, answering, ask, gateway_program
 from gateway_server import RunningGateway, settings_for
 from postgres_server import server as postgres
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from clients import http
-from doors import ASK, MODELS, add_key, answering, ask, gateway_program
+from gateway_keys import ASK, MODELS, add_key, answering, ask, gateway_program
 
 from plimsoll.gateway.telemetry.request_log import REQUESTS, start_log
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
