@@ -16,6 +16,7 @@ from plimsoll.archive.ids import node_id
 from plimsoll.archive.open_archive import archive_file, open_archive
 from plimsoll.archive.sql import outline
 from plimsoll.archive.sql.archive import ENCODED_AT_ONCE
+from plimsoll.archive.sql.connection import SqlConnection, Work
 from plimsoll.archive.sql.migrations import steps
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.errors import ArchiveError, SettingError, UserError
@@ -303,6 +304,22 @@ def test_an_acknowledged_write_has_reached_the_disk(driver: Driver):
             lambda archive, name=name: archive._database.read(lambda db: db.only(f"PRAGMA {name}"))
         )
         assert found == (expected,)
+
+
+def test_only_a_write_that_need_not_survive_a_power_failure_skips_the_disk(driver: Driver):
+    async def mode(db: SqlConnection) -> int:
+        return int((await db.only("PRAGMA synchronous"))[0])
+
+    async def broken(db: SqlConnection) -> int:
+        raise ArchiveError(f"mode {await mode(db)}")
+
+    def written(work: Work[int], awaits_disk: bool = True) -> int:
+        return driver.run(lambda archive: archive._database.write(work, awaits_disk=awaits_disk))
+
+    assert (written(mode, awaits_disk=False), written(mode)) == (1, 2)
+    with pytest.raises(ArchiveError, match="mode 1"):
+        written(broken, awaits_disk=False)
+    assert written(mode) == 2
 
 
 def test_the_archive_is_where_the_setting_says(tmp_path: Path):

@@ -1,5 +1,6 @@
 """OpenAI's Responses API: items, requests, replies and streams, both ways."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from plimsoll.dialects import RESPONSES, ChatRequest, Reply, SseEvent, Usage, an
 from plimsoll.dialects.responses.items import assistant_message, grouped, items_of, message_of, ungrouped
 from plimsoll.dialects.responses.request import decode_request, encode_request
 from plimsoll.dialects.translation import for_anthropic, for_openai
+from plimsoll.gateway.dropin.relay import ReplyReader
 from plimsoll.testing.scripted_server.replies import steps_of
 
 IDS = st.none() | st.integers(0, 99)
@@ -239,6 +241,22 @@ def test_a_streamed_reply_is_the_reply_that_comes_whole(message):
     assert told.usage.cache_read_tokens == 4
     whole = RESPONSES.decoder()
     assert collect(whole.feed_whole(ended)).message.get("tool_calls") == message.get("tool_calls")
+
+
+@pytest.mark.parametrize("message", REPLIES)
+def test_the_events_that_are_read_for_a_stored_reply_contain_all_of_it(message):
+    kept: list[Reply] = []
+
+    async def keep(reply: Reply) -> None:
+        kept.append(reply)
+
+    events, decoder = _events(message), RESPONSES.decoder()
+    for event in events:
+        decoder.feed(event.event, event.decoded())
+    reader = ReplyReader(RESPONSES, keep)
+    for event in events:
+        asyncio.run(reader.feed(event.encode()))
+    assert kept == [decoder.reply()]
 
 
 def test_events_are_numbered_and_every_delta_follows_what_it_belongs_to():

@@ -60,6 +60,9 @@ class Dialect(ABC):
         tuple[str, ...]
     ] = ()  # headers that identify a client's conversation, best first
     keeps_replies: ClassVar[bool] = False  # whether a request may continue an earlier reply by its id
+    reply_events: ClassVar[
+        tuple[str, ...]
+    ] = ()  # the events of a stream that contain its whole reply; empty: all
     messages_field: ClassVar[str] = "messages"
     limit_fields: ClassVar[tuple[str, ...]] = ("max_tokens",)
     needs_limit: ClassVar[bool] = False  # whether every request must state an output limit

@@ -147,7 +147,9 @@ class PostgresDatabase(Database):
             await self._pool.open()
         return has_grams
 
-    async def write(self, work: Work[Result], *, repeatable: bool = False) -> Result:
+    async def write(
+        self, work: Work[Result], *, repeatable: bool = False, awaits_disk: bool = True
+    ) -> Result:
         return await self._transaction(self._begin, work, repeatable)
 
     async def read(self, work: Work[Result], *, is_long: bool = False) -> Result:

@@ -80,10 +80,13 @@ class Database(ABC):
     """Runs transactions."""
 
     @abstractmethod
-    async def write(self, work: Work[Result], *, repeatable: bool = False) -> Result:
+    async def write(
+        self, work: Work[Result], *, repeatable: bool = False, awaits_disk: bool = True
+    ) -> Result:
         """Run the work in one transaction, which is stored completely or not at all.
 
         `repeatable` work is idempotent, so it runs again if it is unknown whether the first attempt was stored.
+        Without `awaits_disk`, it survives the end of the process at once, but a power failure only some time later.
         """
 
     @abstractmethod

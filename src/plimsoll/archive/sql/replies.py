@@ -22,7 +22,8 @@ class SqlReplies(ReplyArchive):
             await db.run("DELETE FROM replies WHERE time < ?", (now - KEPT_SECONDS,))
             await db.run(_KEEP, (self._owner, name, before, body, now))
 
-        await self._database.write(work, repeatable=True)
+        # The client waits for this. A reply that a power failure took is unknown, like one that is too old.
+        await self._database.write(work, repeatable=True, awaits_disk=False)
 
     async def history(self, name: str) -> list[str]:
         async def work(db: SqlConnection) -> list[str]:

@@ -5,8 +5,8 @@
           ──► search threads ── BEGIN … COMMIT ───────────►                 never block the readers
 
 A transaction runs as one function in one thread, so no other task runs between its statements. A
-commit is on disk before it is acknowledged (synchronous=FULL). Other processes can use the same file
-at the same time.
+commit is on disk before it is acknowledged (synchronous=FULL), except with `awaits_disk=False`. Other
+processes can use the same file at the same time.
 """
 
 import asyncio
@@ -30,6 +30,7 @@ READERS = 2
 _CACHE_KIBIBYTES = 16_384
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 _BATCH = 32  # rows; a page of hits rarely needs more
+_DURABLE = "PRAGMA synchronous = FULL"
 _STEPS = 10_000  # of SQLite's virtual machine between checks of the clock: about a millisecond
 
 Clock = Callable[[], float]
@@ -101,8 +102,11 @@ class SqliteDatabase(Database):
         """Open and migrate the file; create it if it does not exist."""
         await self._run(self._writing, self._prepare)
 
-    async def write(self, work: Work[Result], *, repeatable: bool = False) -> Result:
-        return await self._run(self._writing, lambda: self._transaction("BEGIN IMMEDIATE", work))
+    async def write(
+        self, work: Work[Result], *, repeatable: bool = False, awaits_disk: bool = True
+    ) -> Result:
+        write = self._write if awaits_disk else self._write_without_disk
+        return await self._run(self._writing, lambda: write(work))
 
     async def read(self, work: Work[Result], *, is_long: bool = False) -> Result:
         threads = self._searching if is_long else self._reading
@@ -126,6 +130,18 @@ class SqliteDatabase(Database):
         if self._is_closed:
             raise ArchiveError(f"The archive {self.path} is closed.")
         return await asyncio.get_running_loop().run_in_executor(threads, work)
+
+    def _write(self, work: Work[Result]) -> Result:
+        return self._transaction("BEGIN IMMEDIATE", work)
+
+    def _write_without_disk(self, work: Work[Result]) -> Result:
+        with sentences(self.path):
+            connection = self._connection()
+            connection.execute("PRAGMA synchronous = NORMAL")  # the next other transaction flushes the log
+            try:
+                return self._write(work)
+            finally:
+                connection.execute(_DURABLE)
 
     def _transaction(self, begin: str, work: Work[Result]) -> Result:
         with sentences(self.path):
@@ -169,7 +185,7 @@ def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connectio
     """A connection with the usual settings. Connecting writes nothing."""
     connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(_DURABLE)
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
         connection.execute("PRAGMA temp_store = MEMORY")
         register(connection)

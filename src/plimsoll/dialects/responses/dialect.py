@@ -65,6 +65,12 @@ class ResponsesDialect(Dialect):
     count_paths = (f"/v1{_PATH}/input_tokens",)
     session_headers = ("thread-id", "session-id", "session_id")  # sent by Codex
     keeps_replies = True
+    reply_events = (
+        "response.output_item.done",
+        "response.completed",
+        "response.incomplete",
+        "response.failed",
+    )
     messages_field = "input"
     limit_fields = ("max_output_tokens",)
     takes_effort = True

@@ -33,6 +33,7 @@ class ReplyReader:
 
     def __init__(self, dialect: Dialect, keep: Keep) -> None:
         self._parser, self._decoder, self._keep = SseParser(), dialect.decoder(), keep
+        self._signs = tuple(f'"{name}"' for name in dialect.reply_events)
         self._is_done = False
 
     async def feed(self, piece: bytes) -> None:
@@ -41,13 +42,17 @@ class ReplyReader:
             return
         try:
             for event in self._parser.feed(piece):
-                if event.data.strip():
+                if self._is_needed(event.data):
                     self._decoder.feed(event.event, event.decoded())
         except MalformedReply:
             self._is_done = True  # not readable: the client gets it unchanged
         if self._decoder.complete:
             self._is_done = True
             await self._keep(self._decoder.reply())
+
+    def _is_needed(self, data: str) -> bool:
+        """Whether an event has a part of the reply that no later event repeats. Decodes nothing."""
+        return any(sign in data for sign in self._signs) if self._signs else bool(data.strip())
 
 
 async def relay(

@@ -187,7 +187,8 @@ class RequestHandler:
     def _keep(self, request: ClientRequest) -> Keep | None:
         """Stores the reply, if the caller may continue it by its id."""
         asked = request.original or request
-        return partial(self.replies.keep, asked) if asked.dialect.keeps_replies else None
+        is_kept = asked.dialect.keeps_replies and asked.dialect.is_stored(asked.body)
+        return partial(self.replies.keep, asked) if is_kept else None
 
     async def _serve_round(
         self, request: ClientRequest, target: Target, send: Send, rounds: RecallRelay | None
