@@ -92,7 +92,7 @@ def main() -> None:
             terminal.wait_for("2/5")
             save(terminal.wait_for("any key: next"), "tour", "plimsoll tour")
         with RecordedTerminal("plimsoll gateway --port 8787", home) as terminal:
-            save(terminal.wait_for("upstream"), "gateway", "plimsoll gateway")
+            save(terminal.wait_for("Ready."), "gateway", "plimsoll gateway")
 
 
 if __name__ == "__main__":

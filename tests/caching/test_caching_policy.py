@@ -30,6 +30,16 @@ def test_claude_on_anthropics_api_is_on_by_itself():
     assert policy.native_anthropic
 
 
+def test_a_provider_that_caches_by_itself_is_not_called_off():
+    policy = caching_policy("gpt-5", "openai")
+    assert start_line(policy, "openai_automatic").startswith("💾 Prompt caching: automatic")
+    assert start_line(policy, "none") == "💾 Prompt caching: off (gpt-5 accepts no cache breakpoints)"
+    unwanted = caching_policy("gpt-5", "openai", strategy="none")
+    assert (
+        start_line(unwanted, "openai_automatic") == "💾 Prompt caching: off (prompt_caching.strategy is none)"
+    )
+
+
 @pytest.mark.parametrize(
     ("provider", "base_url", "route"),
     [

@@ -1,5 +1,6 @@
 """Keeps screens of a terminal in `.local/screens`, where they can be read after a run."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -17,7 +18,11 @@ class Camera:
         self.screen, self.size = screen, size
 
     def take(self, name, text):
-        shown = self.screen.wait_for(text)
+        return self.take_match(name, re.escape(text))
+
+    def take_match(self, name, pattern):
+        """The same for a regular expression."""
+        shown = self.screen.wait_for_match(pattern)
         folder = SCREENS / f"{self.size[0]}x{self.size[1]}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.txt").write_text(self.screen.as_drawn, "utf-8")

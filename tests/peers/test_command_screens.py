@@ -16,32 +16,82 @@ from ports import free_port
 from preloaded import PLIMSOLL
 
 STEPS = 5
+NARROW = (60, 24)
 ENDED = "ended with "
+SESSION = "$(plimsoll sessions list --json | grep -om1 '[0-9]*-[0-9]*-[a-z]*-[a-z]*')"
+# Each command with its exit code, and what its screen says.
 COMMANDS = {
-    "cost": ("plimsoll cost talk.json --model claude-sonnet-4.5", 0),
-    "bench": ("plimsoll bench --example", 0),
-    "config-explain": ("plimsoll config explain compression", 0),
-    "plugins": ("plimsoll plugins list", 0),
-    "close-match-command": ("plimsoll sesions", 2),
-    "error": ("plimsoll recall talk.json h:0000000000", 2),
-    "keys-add": ("plimsoll gateway keys add laptop --requests-per-minute 60", 0),
-    "keys-list": ("plimsoll gateway keys list", 0),
-    "sessions-import": ("plimsoll sessions import talk.json", 0),
-    "sessions-list": ("plimsoll sessions list", 0),
+    "cost": ("plimsoll cost talk.json --model claude-sonnet-4.5", 0, ["compaction", " threshold ", " cost "]),
+    "bench": ("plimsoll bench --example", 0, [" grounded ", " recency "]),
+    "config-explain": ("plimsoll config explain compression", 0, ["compression.policy = threshold"]),
+    "plugins": ("plimsoll plugins list", 0, ["compressor"]),
+    "close-match-command": ("plimsoll sesions", 2, ["Did you mean", "sessions"]),
+    "error": ("plimsoll recall talk.json h:0000000000", 2, ["has the handle h:0000000000"]),
+    "not-a-handle": ("plimsoll recall talk.json uvicorn", 2, ["'uvicorn' is not a handle"]),
+    "keys-add": ("plimsoll gateway keys add laptop --requests-per-minute 60", 0, ["laptop"]),
+    "keys-list": ("plimsoll gateway keys list", 0, ["laptop"]),
+    "sessions-import": ("plimsoll sessions import talk.json", 0, []),
+    "sessions-list": ("plimsoll sessions list", 0, [" 157 "]),
+    "unpin": (f"plimsoll sessions unpin {SESSION} 3", 0, ["was not pinned"]),
+    "compress-two": (
+        "plimsoll compress talk.json short.json --no-model -o two.json",
+        0,
+        ["157 → ", "90 → ", "2 in all", "Written to two.json"],
+    ),
+    "summary": ("plimsoll compress talk.json --no-model --summary 2>notes.txt", 0, ["## Goal"]),
 }
 
 
 @pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
 def test_each_command_is_readable(tmp_path, size):
-    (tmp_path / "talk.json").write_text(json.dumps([*read_example()[0].messages]), "utf-8")
-    path = f"{Path(PLIMSOLL).parent}:{os.environ['PATH']}"
-    shell = {"program": "/bin/bash", "command": "--norc", "PATH": path, "HISTFILE": ""}
-    with Terminal(tmp_path, "-i", size=size, **shell) as screen:
+    with shell(tmp_path, size) as screen:
         camera = Camera(screen, size)
-        for number, (name, (line, code)) in enumerate(COMMANDS.items()):
+        for number, (name, (line, code, facts)) in enumerate(COMMANDS.items()):
             screen.type(f"clear; {line}; echo {ENDED}$?, {number}")
             shown = camera.take(name, f"{ENDED}{code}, {number}")
             assert words_wider_than(size[0], shown) == []
+            assert [fact for fact in facts if fact not in shown] == []
+    two = json.loads((tmp_path / "two.json").read_text("utf-8"))
+    assert len(two) == 2
+    assert "no model named" in (tmp_path / "notes.txt").read_text("utf-8")
+
+
+def shell(folder, size):
+    """A shell in a terminal, with two conversations in its folder."""
+    messages = [*read_example()[0].messages]
+    (folder / "talk.json").write_text(json.dumps(messages), "utf-8")
+    (folder / "short.json").write_text(json.dumps(messages[:90]), "utf-8")
+    path = f"{Path(PLIMSOLL).parent}:{os.environ['PATH']}"
+    variables = {"PATH": path, "HISTFILE": ""}
+    return Terminal(folder, "-i", program="/bin/bash", command="--norc", size=size, **variables)
+
+
+def test_at_60_columns_tables_keep_every_id_and_number(tmp_path):
+    with shell(tmp_path, NARROW) as screen:
+        camera = Camera(screen, NARROW)
+        for number, name in enumerate(
+            ("cost", "compress-two", "sessions-import", "sessions-list", "keys-add", "keys-list")
+        ):
+            screen.type(f"clear; {COMMANDS[name][0]}; echo {ENDED}$?, {number}")
+            shown = camera.take(name, f"{ENDED}0, {number}")
+            assert words_wider_than(NARROW[0], shown) == []
+            assert [fact for fact in COMMANDS[name][2] if fact not in shown] == []
+            cut = [line for line in shown.splitlines() if re.search(r"[\d-]…", line)]
+            assert cut == []
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
+def test_ctrl_c_in_a_batch_says_how_far_it_came(tmp_path, size):
+    with shell(tmp_path, size) as screen:
+        camera = Camera(screen, size)
+        screen.type("for n in $(seq 60); do cp talk.json $n.json; done; clear")
+        screen.type(f"plimsoll compress ?.json ??.json --no-model -o out.json; echo {ENDED}$?")
+        camera.take_match("batch", r"compacting .* [1-9]\d?/60 ")
+        screen.press("C-c")
+        shown = camera.take("batch-stopped", f"{ENDED}130")
+    assert re.search(r"Stopped\. \d+ of 60 conversations were compacted; nothing was written\.", shown)
+    assert "Traceback" not in shown
+    assert not (tmp_path / "out.json").exists()
 
 
 def words_wider_than(width, shown):

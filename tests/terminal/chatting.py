@@ -104,13 +104,17 @@ class Terminal:
 
     def wait_for(self, text, times=1, seconds=PATIENCE):
         """What is shown, once it holds the text so often."""
+        return self.wait_for_match(re.escape(text), times, seconds)
+
+    def wait_for_match(self, pattern, times=1, seconds=PATIENCE):
+        """The same for a regular expression."""
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             shown = self.shown
-            if shown.count(text) >= times:
+            if len(re.findall(pattern, shown)) >= times:
                 return shown
             time.sleep(0.05)
-        raise AssertionError(f"{text!r} did not appear {times} times:\n{self.shown}")
+        raise AssertionError(f"{pattern!r} did not appear {times} times:\n{self.shown}")
 
     def wait_for_prompt(self, seconds=PATIENCE):
         """What is shown, once the chat waits for the person again: an empty prompt above the status line."""

@@ -1,5 +1,6 @@
 """What the chat says in a line fits its line; a streamed answer is cut only where it can be."""
 
+import io
 from itertools import pairwise
 
 import pytest
@@ -10,10 +11,12 @@ from prompt_toolkit.document import Document
 from rich.cells import cell_len
 from rich.console import Console
 
+from plimsoll.agent import Notice, TextReceived
 from plimsoll.archive import CompactionEvent, UsageTotal, ViewItem
 from plimsoll.terminal.chat.completion import ChatCompleter
 from plimsoll.terminal.chat.context_usage import context_bar, context_usage
 from plimsoll.terminal.chat.markdown import newest_part, split_blocks
+from plimsoll.terminal.chat.screen import LiveScreen
 from plimsoll.terminal.chat.status_lines import Status, compaction_line, status_line, thousands, tool_line
 
 ANSWERS = st.lists(
@@ -119,3 +122,12 @@ def test_commands_and_models_are_completed():
     assert completed("/com") == ["/compact", "/compress"]
     assert "claude-sonnet-4.5" in completed("/model sonnet-4")
     assert completed("no command") == []
+
+
+def test_a_notice_about_a_reply_follows_the_reply():
+    written = io.StringIO()
+    screen = LiveScreen(Console(file=written, force_terminal=True, width=80))
+    for event in (TextReceived("And then the ship"), Notice("The reply was cut.")):
+        screen.emit(event)
+    screen.end()
+    assert written.getvalue().index("And then the ship") < written.getvalue().index("The reply was cut.")

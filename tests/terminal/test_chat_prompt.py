@@ -183,6 +183,14 @@ def test_the_path_of_an_image_that_is_dropped_on_the_terminal_becomes_a_mention(
     assert Attachments().fold("/nowhere/chart.png") == "/nowhere/chart.png"
 
 
+@pytest.mark.parametrize(
+    "line", ["What is on chart.png?", "Compare (chart.png).", "chart.png: why?", "See 'chart.png'!"]
+)
+def test_an_image_is_found_next_to_punctuation(tmp_path, line):
+    (tmp_path / "chart.png").write_bytes(PNG)
+    assert mentioned(line, tmp_path) == [tmp_path / "chart.png"]
+
+
 @given(st.text())
 def test_reading_a_line_for_files_never_fails_and_names_only_files_that_exist(line):
     assert all(path.exists() for path in mentioned(line, Path("/usr")) if '@"' not in line)

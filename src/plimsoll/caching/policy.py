@@ -29,6 +29,8 @@ OPENROUTER_HOUR = (
     "OpenRouter passes the 1h TTL on to every provider of Claude; a cache write costs 2x the input price."
 )
 UNKNOWN_SERVER = "prompt_caching.strategy auto sends no cache breakpoints to unknown servers"
+# Styles of cache rules at providers that cache by themselves.
+_AUTOMATIC = ("openai_automatic", "openai_breakpoints", "gemini_implicit")
 STRATEGIES = ("auto", "system_and_3", "planned", "none")
 _HOSTS: dict[str, Route] = {
     "anthropic.com": "anthropic",
@@ -102,8 +104,10 @@ def caching_policy(
     return CachingPolicy(True, route, placed, cache_ttl, notices=notices)
 
 
-def start_line(policy: CachingPolicy) -> str:
-    """The line that the terminal shows when a conversation starts."""
+def start_line(policy: CachingPolicy, style: str = "none") -> str:
+    """The line that the terminal shows when a conversation starts; `style` is that of the model's cache rules."""
+    if not policy.enabled and not policy.unwanted and style in _AUTOMATIC:
+        return "💾 Prompt caching: automatic (by the provider, without cache breakpoints)"
     if not policy.enabled:
         return f"💾 Prompt caching: off ({policy.reason})"
     return f"💾 Prompt caching: ENABLED ({_VIA[policy.route]}, {policy.ttl} TTL)"

@@ -202,7 +202,7 @@ def _local(search: _MainModelSearch, name: str | None, why: str) -> Resolution:
         )
     here = "" if is_fetched(search.home) else " (not installed: run `plimsoll models fetch`)"
     endpoint = Endpoint("local", "", "openai", model=str(model_path(search.home)))
-    return search.found(endpoint, f"{why}, so the embedded model answers, {embedded_model().name}{here}.")
+    return search.found(endpoint, f"{why}, so the embedded model answers{here}.")
 
 
 def _hosted(search: _MainModelSearch, facts: ProviderFacts, name: str) -> Endpoint:

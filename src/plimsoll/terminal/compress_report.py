@@ -11,6 +11,7 @@ from rich.text import Text
 
 from plimsoll.bulk.compaction import BatchOutcome, facts_of
 from plimsoll.messages.printable import plain
+from plimsoll.terminal.prose import show_sentence
 from plimsoll.terminal.session_source import STANDARD_INPUT
 from plimsoll.terminal.tables import (
     before_after,
@@ -44,7 +45,7 @@ def show_summaries(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: b
     for number, one in enumerate(outcomes):
         heading = "" if len(outcomes) == 1 else f"{chr(10) if number else ''}# {_name(one.transcript)}\n\n"
         summary = one.whole_summary or "No summary was needed."
-        click.echo(plain(f"{heading}{summary}").rstrip("\n"), err=on_stderr)
+        show_sentence(plain(f"{heading}{summary}").rstrip("\n"), err=on_stderr)
         if one.pruned:
             click.echo(f"\n{cleared_lines(one.pruned, _original(one.transcript, example))}", err=True)
 

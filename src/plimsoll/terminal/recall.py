@@ -12,6 +12,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from string import hexdigits
 
 import click
 
@@ -58,8 +59,10 @@ def _results(transcripts: Iterable[Transcript]) -> Iterator[Message]:
 
 
 def _recall(path: str, handle: str, results: Iterable[Message]) -> None:
-    wanted = handle.strip().lower()
-    wanted = wanted if wanted.startswith("h:") else f"h:{wanted}"
+    digits = handle.strip().lower().removeprefix("h:")
+    if set(digits) - set(hexdigits):
+        raise UserError(f"{handle!r} is not a handle. A handle looks like h:3f2a9c1b7d.")
+    wanted = f"h:{digits}"
     found: dict[str, Message] = {}
     for message in results:
         known = handle_of(message)

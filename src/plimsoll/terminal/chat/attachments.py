@@ -27,6 +27,7 @@ MOST_KEPT = 100  # pastes, and images, per chat
 T = TypeVar("T")
 _MENTION = re.compile(r'(?<![\w@/])@(?:"([^"]+)"|([^\s"]+))')
 _TRAILING = ".,;:!?)]}'"
+_OPENING = "([{"
 
 
 @dataclass(slots=True)
@@ -110,6 +111,7 @@ def mentioned(line: str, root: Path) -> list[Path]:
         words = shlex.split(line)
     except ValueError:  # an apostrophe is not an open quote
         words = line.split()
+    words = [word.strip(_OPENING).rstrip(_TRAILING) for word in words]
     named += [word for word in words if word.lower().endswith(IMAGES) and _existing(word, root)]
     return list(dict.fromkeys(_path(one, root) for one in named))
 

@@ -31,7 +31,7 @@ from plimsoll.messages import Message, Part, text_of, tool_calls
 from plimsoll.providers import Resolution, ResolutionStep, fetch_model, resolve
 from plimsoll.providers.auxiliary import resolve_auxiliary
 from plimsoll.providers.local import can_serve, embedded_model, is_fetched
-from plimsoll.terminal.chat.attachments import Attachments
+from plimsoll.terminal.chat.attachments import Attachments, mentioned
 from plimsoll.terminal.chat.screen import BAD, Screen
 from plimsoll.terminal.chat.status_lines import Status, fitted, start_lines
 from plimsoll.terminal.chat.tool_requests import WITHOUT_TOOLS, needs_tools
@@ -42,8 +42,8 @@ STARTING = "Starting the embedded model."
 STOPPED_TURN = "stopped; what was shown is kept, and the model knows that you stopped it"
 _PAGE = 200  # messages per read
 SMALL_MODEL = (
-    "It is a very small model without tools. Set an API key such as "
-    "OPENROUTER_API_KEY or ANTHROPIC_API_KEY, a large one answers."
+    "This is a very small model without tools. To use a large one, set an API key such as OPENROUTER_API_KEY or "
+    "ANTHROPIC_API_KEY."
 )
 Content: TypeAlias = str | list[Part]
 
@@ -182,8 +182,12 @@ class ChatSession:
         return "/" in text[1:].split()[0] if text[1:].split() else False
 
     async def content_of(self, line: str) -> Content:
-        """A line of the user with its files, images and outputs."""
-        return await self.attachments.content(line, self.opened.conversation.agent.tool_context)
+        """A line of the user with its files, images and outputs; names the attached files on the screen."""
+        context = self.opened.conversation.agent.tool_context
+        content = await self.attachments.content(line, context)
+        for path in mentioned(line, context.workplace.root):
+            self.screen.note(f"attached {path.name}")
+        return content
 
     async def say(self, content: Content) -> bool:
         """Run one turn. Returns whether it finished."""

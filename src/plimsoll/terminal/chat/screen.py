@@ -215,6 +215,8 @@ class LiveScreen(Screen):
             self._waiting = "thinking"
         if isinstance(event, ToolCalled | ToolReturned):
             self._next_call()
+        if isinstance(event, Notice):
+            self.end_text()  # a notice about the reply follows it
         if isinstance(event, SummaryProgress):
             self._summary = summary_line(event.characters)
             self._keys.start(self.on_escape)

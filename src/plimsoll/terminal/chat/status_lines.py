@@ -49,7 +49,7 @@ def start_lines(opened: OpenConversation, is_new: bool) -> list[str]:
         f"⚓ Session: {session.id} ({_age(session, is_new)})",
         f"🧭 Model: {plain(line.card.name)}. {plain(opened.resolution.sentences()[-1])}",
         context_line(opened),
-        start_line(opened.policy),
+        start_line(opened.policy, line.card.cache.style),
         *(f"   {notice}" for notice in opened.policy.notices),
     ]
 
