@@ -124,25 +124,25 @@ def compactions(
                 path = (*((one["at"], one["said"] == 0) for one in found), (at, is_cleared))
                 if path not in known:
                     script.read = script.said = 0
-                    lighter = (
+                    compacted = (
                         engine.clear(view) if is_cleared else engine.compress(view, current_tokens=tokens)
                     )
-                    known[path] = lighter, event(at, view, lighter, script)
-                lighter, done = known[path]
+                    known[path] = compacted, event(at, view, compacted, script)
+                compacted, done = known[path]
                 found.append(done)
                 compactor.cleared(view) if is_cleared else compactor.compacted(done["left"])
-                view, tokens = list(lighter), done["left"]
+                view, tokens = list(compacted), done["left"]
             compactor.record_request(tokens, clock.now)
         view.append(message)
         tokens += estimate_message_tokens(message)
     return found
 
 
-def event(at: int, view: Sequence[Message], lighter: Sequence[Message], script: Script) -> Event:
+def event(at: int, view: Sequence[Message], compacted: Sequence[Message], script: Script) -> Event:
     """The sizes of one compaction."""
-    changed = (n for n, (old, new) in enumerate(zip(view, lighter, strict=False)) if old != new)
-    same = view[: next(changed, min(len(view), len(lighter)))]
-    before, left, kept = (sum(map(estimate_message_tokens, part)) for part in (view, lighter, same))
+    changed = (n for n, (old, new) in enumerate(zip(view, compacted, strict=False)) if old != new)
+    same = view[: next(changed, min(len(view), len(compacted)))]
+    before, left, kept = (sum(map(estimate_message_tokens, part)) for part in (view, compacted, same))
     return {"at": at, "before": before, "left": left, "same": kept, "read": script.read, "said": script.said}
 
 

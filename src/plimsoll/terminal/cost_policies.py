@@ -52,25 +52,25 @@ class _PolicyDecider:
         self.clock.now += self.gap
         tokens = estimate_messages_tokens_rough(view)
         way = "threshold" if self.compactor.is_due(tokens) else self.compactor.pays(view, tokens)
-        lighter = self._compacted(view, tokens, way) if way else None
-        if lighter is not None:
-            left = estimate_messages_tokens_rough(lighter)
+        compacted = self._compacted(view, tokens, way) if way else None
+        if compacted is not None:
+            left = estimate_messages_tokens_rough(compacted)
             self.compactor.cleared(view) if way == CLEARING else self.compactor.compacted(left)
             self.count += 1
             tokens = left
         elif way:
             self.compactor.trigger.record_failed_attempt(tokens)
         self.compactor.record_request(tokens, self.clock.now)
-        return None if lighter is None else Compaction(at, lighter)
+        return None if compacted is None else Compaction(at, compacted)
 
     def _compacted(self, view: Sequence[Message], tokens: int, way: str) -> list[Message] | None:
         engine = self.engine
         self.compactor.trigger.weigh_fixed(view, 0)
         messages = list(view)
-        lighter = (
+        compacted = (
             engine.clear(messages) if way == CLEARING else engine.compress(messages, current_tokens=tokens)
         )
-        return lighter if estimate_messages_tokens_rough(lighter) < tokens else None
+        return compacted if estimate_messages_tokens_rough(compacted) < tokens else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Checks, parses, hashes and counts a request body. Needs no state of the gateway's process.
 
-    raw ──► parse_body ──► system prompt, tools ──► Outline
-                      └──► each wire message: its hash, canonical form and tokens ──► Group, Group, …
+    raw ──► parse_body ──► system prompt, tools ──► BodyOutline
+                      └──► each wire message: its hash, canonical form and tokens ──► MessageGroup, MessageGroup, …
 
 A small body takes less than a millisecond on the event loop. `body_reader.py` sends large ones to a worker process,
 which returns them in groups: unpickling blocks every other thread, so each piece must be short.
@@ -30,7 +30,7 @@ _NO_CONVERSATION = (AttributeError, KeyError, RecursionError, TypeError, ValueEr
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class BodyOutline:
     """A body without its messages, which follow in groups. Without a frame, no groups follow."""
 
     body: dict[str, Any]
@@ -39,7 +39,7 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class MessageGroup:
     """Wire messages, each with its hash, its canonical messages and their tokens."""
 
     said: list[dict[str, Any]] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Group:
     tokens: list[list[int]] = field(default_factory=list)
 
 
-Piece: TypeAlias = Outline | Group
+Piece: TypeAlias = BodyOutline | MessageGroup
 
 
 def pieces_of(dialect: Dialect, root: bytes, limits: GatewaySection, raw: bytes) -> Iterator[Piece]:
@@ -58,25 +58,25 @@ def pieces_of(dialect: Dialect, root: bytes, limits: GatewaySection, raw: bytes)
     try:
         frame, groups = frame_of(dialect, asked.lead, asked.tools), list(_groups(asked, root))
     except InvalidConversation as error:
-        yield Outline(body, fault=str(error))
+        yield BodyOutline(body, fault=str(error))
     except _NO_CONVERSATION:
-        yield Outline(body)  # the error appears when its messages are read
+        yield BodyOutline(body)  # the error appears when its messages are read
     else:
-        yield Outline(dialect.with_messages(body, ()), frame)
+        yield BodyOutline(dialect.with_messages(body, ()), frame)
         yield from groups
 
 
 def assembled(dialect: Dialect, pieces: Sequence[Piece]) -> tuple[dict[str, Any], Analysis | None]:
     """The body put together from its pieces, and the analysis of its messages."""
     outline = pieces[0]
-    assert isinstance(outline, Outline)
+    assert isinstance(outline, BodyOutline)
     body = outline.body
     if outline.frame is None:
         return body, Analysis(fault=outline.fault) if outline.fault else None
     analysis = Analysis(frame=outline.frame)
     messages: list[dict[str, Any]] = []
     for group in pieces[1:]:
-        assert isinstance(group, Group)
+        assert isinstance(group, MessageGroup)
         messages += group.said
         analysis.chain.extend(group.chain)
         analysis.canonical.extend(group.canonical)
@@ -97,9 +97,9 @@ def frame_of(dialect: Dialect, lead: Sequence[Message], tools: list[dict[str, An
     )
 
 
-def _groups(asked: ClientRequest, root: bytes) -> Iterator[Group]:
+def _groups(asked: ClientRequest, root: bytes) -> Iterator[MessageGroup]:
     said = asked.said
-    group, weight = Group(), 0
+    group, weight = MessageGroup(), 0
     for index, digest in enumerate(chain_of(root, map(asked.dialect.unmarked, said))):
         canonical = [as_said(message) for message in asked.dialect.canonical(said, index)]
         tokens = [estimate_message_tokens(message) for message in canonical]
@@ -110,5 +110,5 @@ def _groups(asked: ClientRequest, root: bytes) -> Iterator[Group]:
         weight += sum(tokens)
         if weight >= GROUP_TOKENS or len(group.said) >= GROUP_MESSAGES:
             yield group
-            group, weight = Group(), 0
+            group, weight = MessageGroup(), 0
     yield group

@@ -117,7 +117,7 @@ class ConversationCompactor:
     async def replace_media(
         self,
         conversation: ClientConversation,
-        lighter: list[Message],
+        reduced: list[Message],
         event: CompactionEvent,
         facts: ModelFacts,
         model: str,
@@ -125,7 +125,7 @@ class ConversationCompactor:
         """Show the model this view, without the removed images and documents. Returns whether it was stored."""
         note_compaction(event, ())
         try:
-            await self._commit(conversation, lighter, event, facts, model)
+            await self._commit(conversation, reduced, event, facts, model)
         except PlimsollError as error:
             log.warning("images were not removed from a conversation: %s", error)
             return False

@@ -49,11 +49,11 @@ class MediaRemover:
         limits = out.facts.card.media.lowered(request_bytes=known.request_bytes, images=known.images)
         overhead = out.frame.tokens * BYTES_PER_TOKEN
         if len(out.client_request.raw) < LARGE_BYTES:
-            lighter = within_limits(view, limits, overhead)
+            reduced = within_limits(view, limits, overhead)
         else:
-            lighter = await asyncio.to_thread(within_limits, view, limits, overhead)
-        if lighter is not None:
-            await self._show(out, conversation, view, lighter)
+            reduced = await asyncio.to_thread(within_limits, view, limits, overhead)
+        if reduced is not None:
+            await self._show(out, conversation, view, reduced)
 
     async def recover(
         self, out: UpstreamRequest, conversation: ClientConversation, error: PayloadTooLarge
@@ -61,21 +61,21 @@ class MediaRemover:
         """Remove what the upstream rejected. Returns whether anything could be removed."""
         view = conversation.view()
         conversation.learn_media_limits(len(out.body) if error.status == TOO_LARGE else None, error.images)
-        lighter = await asyncio.to_thread(after_rejection, view, images=error.images)
-        return lighter is not None and await self._show(out, conversation, view, lighter)
+        reduced = await asyncio.to_thread(after_rejection, view, images=error.images)
+        return reduced is not None and await self._show(out, conversation, view, reduced)
 
     async def _show(
         self,
         out: UpstreamRequest,
         conversation: ClientConversation,
         view: list[Message],
-        lighter: list[Message],
+        reduced: list[Message],
     ) -> bool:
         def tokens(messages: list[Message]) -> int:
             return conversation.anchor.predict(out.frame.tools + estimate_messages_tokens_rough(messages))
 
-        event = media_removed(view, lighter, tokens)
+        event = media_removed(view, reduced, tokens)
         newer = conversation.view()[len(view) :]  # sent by the client meanwhile
         return await self._compactor.replace_media(
-            conversation, [*lighter, *newer], event, out.facts, out.model
+            conversation, [*reduced, *newer], event, out.facts, out.model
         )
