@@ -11,10 +11,12 @@ from anthropic.types import message_create_params
 from openai.types.chat import completion_create_params
 from openai.types.chat.chat_completion_allowed_tools_param import ChatCompletionAllowedToolsParam
 from openai.types.chat.chat_completion_content_part_param import FileFile
+from openai.types.responses import response_create_params
 
 REQUESTS = {
     "openai": completion_create_params.CompletionCreateParamsBase,
     "anthropic": message_create_params.MessageCreateParamsBase,
+    "responses": response_create_params.ResponseCreateParamsBase,
 }
 SCALARS: dict[Any, tuple[Any, ...]] = {
     str: ("alpha", "beta"),
