@@ -8,10 +8,13 @@ All other facts are in the evidence after the headings.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, LedgerEntry
 from plimsoll.context.ledger.polarity import contradicts
+from plimsoll.context.ledger.template import parse_sections, section_lines
+from plimsoll.context.ledger.terms import says_something, terms_in
 from plimsoll.context.ledger.words import content_words, overlap
 
 MOST_ADDED = 10  # lines under the headings
@@ -27,6 +30,12 @@ _PASSES = re.compile(
     re.IGNORECASE,
 )
 _CONTRADICTS = "- Contradicts what is said above: "
+_NEAR = 100  # characters on each side of a term in which the words that explain it stand
+_WORK = "In Progress"
+_LAST_SAID = "- Last said: "
+_REPEATS = ("- Later: ", "- User: ")  # before the newest request under Goal and Critical Context
+_CONTINUE = "- Continue: "  # the same under Next Steps
+_SAME_START = 100  # characters
 SaidLines = list[tuple[str, frozenset[str]]]
 
 
@@ -53,6 +62,35 @@ def _says(words: frozenset[str], text: str, line: str, said: frozenset[str]) -> 
     return len(words) > 1 and overlap(words, said) >= _SAME and not contradicts(line, text)
 
 
+def explained_terms(said: str) -> dict[str, bool]:
+    """The terms of a model's text, and whether plain words near each explain it; a bare list of names does not."""
+    found: dict[str, bool] = {}
+    for line in said.splitlines():
+        for term in dict.fromkeys(terms_in(line)):
+            if not found.get(term):
+                place = line.find(term)
+                found[term] = says_something(line[max(0, place - _NEAR) : place + len(term) + _NEAR])
+    return found
+
+
+def beside_model(entries: Sequence[LedgerEntry], said: str) -> list[LedgerEntry]:
+    """The entries without what a model's headings replace, so that facts that the model omitted have the room.
+
+    The newest request stands under In Progress only, and also under Next Steps if the model left these empty. If the
+    model wrote about the current work, the agent's last words are left out.
+    """
+    written = parse_sections(said)
+    has_work, has_steps = (bool(section_lines(written.get(title, ""))) for title in (_WORK, "Next Steps"))
+    current = [one.text.removeprefix("- ")[:_SAME_START] for one in entries if one.section == _WORK]
+    repeats = (*_REPEATS, _CONTINUE) if has_steps else _REPEATS
+    repeated = tuple(mark + text for mark in repeats for text in current)
+    return [
+        one
+        for one in entries
+        if not one.text.startswith(repeated) and not (has_work and one.text.startswith(_LAST_SAID))
+    ]
+
+
 def may_be_added(entry: LedgerEntry) -> bool:
     """Whether an entry may be added under a model's heading."""
     return entry.section == CONSTRAINTS or (entry.section in _ADDED_TO and entry.value >= MUST)
@@ -69,12 +107,15 @@ def is_ruled(entry: LedgerEntry) -> bool:
     return entry.section == CONSTRAINTS and entry.value >= MUST
 
 
-def added_rank(entry: LedgerEntry, lines: SaidLines) -> tuple[int, bool, float, int, str]:
-    """The sort key for adding entries to a model's text.
+def added_rank(entry: LedgerEntry, lines: SaidLines, stays_from: int) -> tuple[int, bool, float, int, str]:
+    """The sort key for adding entries to a model's text; messages from number `stays_from` on stay in the context.
 
-    Limits in force come first, then the goal and the newest request, then wishes, then open items. Among limits and
-    among wishes, those that no line of the model paraphrases come first.
+    Limits in force come first, then the goal and the newest request, then wishes, then open items, then limits and
+    wishes that the reader sees in a message that stays. Among limits and among wishes, those that no line of the
+    model paraphrases come first.
     """
+    if entry.section == CONSTRAINTS and entry.sources and min(entry.sources) >= stays_from:
+        return 4, False, *rank(entry)
     if entry.section == CONSTRAINTS:
         words = content_words(entry.text)
         is_paraphrased = any(_says(words, entry.text, line, said) for line, said in lines)

@@ -95,12 +95,14 @@ def choose(
     budget: int,
     first: Iterable[LedgerEntry] = (),
     first_budget: int = 0,
+    covered: Mapping[str, bool] | None = None,
 ) -> list[LedgerEntry]:
     """The chosen entries within about `budget` tokens, in their original order.
 
-    Constraints are chosen before all others, then `first` up to `first_budget`.
+    Constraints are chosen before all others, then `first` up to `first_budget`. `covered` are the terms of a model's
+    text, and whether plain words explain them there.
     """
-    basket = _Selection(entries, weights)
+    basket = _Selection(entries, weights, covered or {})
     ruled = [entry for entry in entries if entry.section == CONSTRAINTS]
     basket.fill((entry for entry in ruled if entry.value >= MUST), budget)
     basket.fill(list(first), min(basket.used + first_budget, budget))
@@ -120,7 +122,9 @@ def choose(
 class _Selection:
     """The entries chosen so far, their cost, and the terms they cover."""
 
-    def __init__(self, entries: Sequence[LedgerEntry], weights: Mapping[str, float]) -> None:
+    def __init__(
+        self, entries: Sequence[LedgerEntry], weights: Mapping[str, float], covered: Mapping[str, bool]
+    ) -> None:
         self.chosen: set[LedgerEntry] = set()
         self.used = 0
         self._costs: dict[str, int] = {}
@@ -131,7 +135,7 @@ class _Selection:
             set()
         )  # items with quotes, which go to the evidence under the item's label
         self._quotes: dict[tuple[str, str], LedgerEntry] = {}  # those chosen, by item and text
-        self._covered: dict[str, bool] = {}  # term -> whether plain words explain it
+        self._covered = dict(covered)  # term -> whether plain words explain it
 
     def fill(self, entries: Iterable[LedgerEntry], limit: int) -> None:
         """Take entries in order while they fit."""

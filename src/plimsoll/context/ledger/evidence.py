@@ -27,6 +27,9 @@ _SHORTEST = 6
 _READ_FIRST, _READ_LAST = 60_000, 20_000
 _MOST_PIECES = 60
 _NUMBERED = re.compile(r"^\s*\d+[→|:\t]\s?")
+# A numbered line after a header: `12: def load()`, but not `12:30 start`.
+_AFTER_HEADER = re.compile(r"^\s*(\d{1,7})(?:[→|\t]|:(?= |$))")
+_HEADER = 800  # characters in which the first two numbered lines stand
 _LISTED = re.compile(r"^\d+[→\t]\s?")  # a numbered line among others
 # Progress lines: `Compiling serde v1.0.2`, `Downloaded 12 files`; also after the name of a step or layer:
 # `cargo-check – Checking serde v1.0.2`, `4f4fb700ef54: Pull complete`.
@@ -169,7 +172,7 @@ def lines_of(text: str, spoken: bool = False) -> Iterator[str]:
     """The quotable lines of a text, each once: sentences, lines of code, pieces of very long lines."""
     if len(text) > _READ_FIRST + _READ_LAST:
         text = f"{text[:_READ_FIRST]}\n{text[-_READ_LAST:]}"
-    numbered = _NUMBERED.match(text) is not None
+    numbered = _NUMBERED.match(text) is not None or _has_line_numbers(text[:_HEADER])
     unescaped = _unescaped(text)
     for line in dict.fromkeys(_SENTENCE.split(unescaped) if spoken else unescaped.splitlines()):
         bare = (_NUMBERED.sub("", line) if numbered else line).strip()
@@ -180,6 +183,17 @@ def lines_of(text: str, spoken: bool = False) -> Iterator[str]:
                 yield bare
         else:
             yield from _pieces(bare)
+
+
+def _has_line_numbers(text: str) -> bool:
+    """Whether two adjacent lines carry consecutive line numbers, as tools show files after a header."""
+    before = -1
+    for line in text.splitlines():
+        found = _AFTER_HEADER.match(line)
+        if found and int(found[1]) == before + 1 and before >= 0:
+            return True
+        before = int(found[1]) if found else -1
+    return False
 
 
 def _unescaped(text: str) -> str:

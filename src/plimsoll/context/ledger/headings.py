@@ -14,6 +14,7 @@
 listed as open that they have closed.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 
 from plimsoll.context.ledger.earlier import EarlierItems, add_earlier, earlier_items, merged_files
@@ -23,7 +24,7 @@ from plimsoll.context.ledger.failures import open_failures
 from plimsoll.context.ledger.moves import current_name
 from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.outcomes import check_of, covers, is_lookup_tool, kinds_of
-from plimsoll.context.ledger.requests import aims_of, request_at
+from plimsoll.context.ledger.requests import aims_of, request_at, task_in
 from plimsoll.context.ledger.speakers import is_about_speaker
 from plimsoll.context.ledger.state import ConversationFacts, Event, PersonRequest
 from plimsoll.context.ledger.template import EVIDENCE
@@ -32,6 +33,8 @@ from plimsoll.context.ledger.weights import weights
 from plimsoll.secrets import redact
 
 _SHOWN = {True: 160, False: 110}  # characters of a failed call, and of any other
+_DRAWN = re.compile("[\u2500-\u259f]+")  # box-drawing and block characters
+_MOST_DRAWN = 1  # runs of them in a line of text, such as the rule after a title
 _SHORT_RESULT = 60
 _AIM, _ASKED, _ANSWERED = 580, 500, 240  # characters of a request under Goal, In Progress and Done
 _FIRST_ASKED, _LAST_ASKED = 20, 120  # requests to consider; no summary has room for more
@@ -152,16 +155,26 @@ def _add_in_progress(entries: LedgerEntries, now: ConversationFacts) -> None:
     for item, status in now.todos.items.items():
         if status == "in_progress":
             entries.add("In Progress", f"- {item}", 1, sources=_known(now.todos.sources.get(item)))
-    if now.last_said:
-        said = f"- Last said: {one_line(redact(now.last_said), 400)}"
-        entries.add("In Progress", said, 2, 1.0, sources=_known(now.last_said_at))
+    said = _without_drawings(redact(now.last_said))
+    if said:
+        text = f"- Last said: {one_line(said, 400)}"
+        entries.add("In Progress", text, 2, 1.0, sources=_known(now.last_said_at))
+
+
+def _without_drawings(text: str) -> str:
+    """A text without frames, rules and diagrams, which are unreadable on one line."""
+    lines = (line for line in text.splitlines() if len(_DRAWN.findall(line)) <= _MOST_DRAWN)
+    return _DRAWN.sub(" ", "\n".join(lines)).strip()
 
 
 def _in_short(text: str, limit: int) -> str:
-    """A person's message; for a long one, its beginning and end, which usually contain the request."""
+    """A person's message; for a long one, its task, or else its beginning and end, which usually contain it."""
     said = " ".join(redact(text).split())
     if len(said) <= limit:
         return said
+    task = task_in(text)
+    if task:
+        return one_line(redact(task), limit)
     begins = limit * 2 // 3
     return f"{said[:begins]} … {said[begins + 3 - limit :]}"
 

@@ -26,6 +26,11 @@ _DEFINED = re.compile(
 )
 _PARTS = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
 _STEM = 5  # leading characters that identify a word in all its forms
+# Words of a note that only say that a file is touched.
+_FILE_ACTIONS = frozenset({
+    "write", "writ", "create", "creat", "add", "update", "updat", "edit", "change", "chang", "modify", "save", "sav",
+    "file", "new", "read", "here",
+})  # fmt: skip
 _ABOUT = 2  # words that a reason must share with its change
 
 
@@ -80,6 +85,12 @@ def text_for(path: str, text: str) -> str:
 def changed_names(new: str) -> list[str]:
     """The functions and types that a change defines or is inside, in order."""
     return list(dict.fromkeys(_DEFINED.findall(new)))
+
+
+def says_more(note: str, path: str) -> bool:
+    """Whether a note says more than that the file is written: "I write the parser" above `parser.py` does not."""
+    named = {part[:_STEM].lower() for part in _PARTS.findall(path)}
+    return any(word[:_STEM] not in named for word in content_words(note) - _FILE_ACTIONS)
 
 
 def is_about(said: str, text: str) -> bool:

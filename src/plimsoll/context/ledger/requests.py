@@ -24,6 +24,8 @@ _OPENING = 160  # characters of a message that may announce a change of subject
 _OFFER = 240
 _ASKS_UNMARKED = ("吗", "呢", "怎么说", "か", "ますか", "ですか", "でしょうか")
 _LINK = re.compile(r"https?://[^\s\])>]+")
+_HEADING = re.compile(r"^[ \t]*#{1,4}[ \t]+([^\n]{1,60}?)[ \t]*:?[ \t]*$", re.MULTILINE)
+_MARKUP = ' \t\n"-*_'
 _QUESTION = re.compile(r"[?？؟]\s*$")
 
 
@@ -58,6 +60,22 @@ def offer_in(said: str) -> str:
     sentences = [one.strip(" *#->") for one in SENTENCE.split(said[-2_000:]) if one.strip(" *#->")]
     asked = [one for one in sentences if _QUESTION.search(one)]
     return " ".join((asked or sentences or [""])[-1].split())[:_OFFER]
+
+
+def task_in(text: str) -> str:
+    """What the last heading for a task introduces; empty if a message has none.
+
+    Programs that start agents write pages about the agent, the format and the rules before the task itself.
+    """
+    headings = list(_HEADING.finditer(text))
+    titles = {*word_group("task_titles").words, *word_group("task_titles").signs}
+    for number in reversed(range(len(headings))):
+        if headings[number][1].strip(" *_").lower() in titles:
+            end = headings[number + 1].start() if number + 1 < len(headings) else len(text)
+            body = text[headings[number].end() : end].strip(_MARKUP)
+            if len(content_words(body)) >= _FEW_WORDS // 2:
+                return body
+    return ""
 
 
 def request_at(requests: list[PersonRequest], source: int | None) -> PersonRequest | None:

@@ -26,7 +26,14 @@ from plimsoll.context.ledger.outcomes import (
     process_asked,
     script_texts,
 )
-from plimsoll.context.ledger.patches import changed_names, is_about, is_patch, patch_text, text_for
+from plimsoll.context.ledger.patches import (
+    changed_names,
+    is_about,
+    is_patch,
+    patch_text,
+    says_more,
+    text_for,
+)
 from plimsoll.context.ledger.state import (
     Called,
     CheckState,
@@ -261,7 +268,7 @@ def _read_change(
         return
     new = patch_text(text_for(path, patches)).new if patches else _first_text(made.arguments, _NEW_KEYS) or ""
     # The preceding text is usually the reason; if it is about something else, the file's line is better without it.
-    note = made.note if is_about(made.note, f"{path}\n{new}") else ""
+    note = made.note if is_about(made.note, f"{path}\n{new}") and says_more(made.note, path) else ""
     names = changed_names(new) if action == "edited" else []
     if not note and not names and (fact.is_only_read or not fact.phrase):
         note = _first_descriptive_line(new)  # better than nothing: the change's own comment

@@ -62,7 +62,7 @@ class LineWeights:
     @property
     def asked(self) -> float:
         """An earlier request that was answered."""
-        return self.normal
+        return self.high
 
     @property
     def side_effect(self) -> float:

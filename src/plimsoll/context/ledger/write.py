@@ -16,6 +16,8 @@ from plimsoll.context.ledger.additions import (
     LEAST_RESTORED,
     MOST_ADDED,
     added_rank,
+    beside_model,
+    explained_terms,
     is_ruled,
     is_said,
     may_be_added,
@@ -103,7 +105,6 @@ def write_summary(
     has_evidence = room.total > 0
     # A line may take at most a fifth of the budget, so that a small window still gets several.
     longest = max(60, min(600, room.all * 4 // 5))
-    kept = kept | set(terms_in(said)) if said else kept
     newest = max((use.last for use in facts.evidence.uses.values()), default=0)
     weights = term_weights(facts.evidence, newest, kept)
     quotable: Collection[EvidenceLine] = facts.evidence.lines.values()
@@ -115,11 +116,13 @@ def write_summary(
         return WrittenSummary(dict.fromkeys(SECTIONS, ""), {})
     _add_earlier_terms(weights, entries, kept)
     first = _touching(entries, focus) if focus else []
-    chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE))
+    chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE), explained_terms(said))
     secret = facts.evidence.telling_secrets(entry.line for entry in chosen if entry.line)
     chosen = [entry for entry in chosen if not (entry.line and entry.line in secret)]
     headings = room.headings - frame
-    fitting = _added(chosen, headings, said) if few else _fitting(_under_headings(chosen), headings)
+    fitting = (
+        _added(chosen, headings, said, facts.messages) if few else _fitting(_under_headings(chosen), headings)
+    )
     sections = _sorted_into(chosen, fitting, has_evidence)
     return WrittenSummary(_within(sections, room.all) if has_evidence else sections, _sources_of(chosen))
 
@@ -127,11 +130,12 @@ def write_summary(
 def _unstated(entries: Sequence[LedgerEntry], said: str, has_evidence: bool, few: bool) -> list[LedgerEntry]:
     """The entries that the model has not stated, with contradictions marked."""
     lines = said_lines(said)
-    return [
+    unstated = [
         with_contradiction(entry, said if few else "")
         for entry in entries
         if not is_said(entry, lines) and (has_evidence or (not entry.parent and entry.section != EVIDENCE))
     ]
+    return beside_model(unstated, said) if few else unstated
 
 
 def _sources_of(chosen: Sequence[LedgerEntry]) -> LineSources:
@@ -166,10 +170,10 @@ def _fitting(items: Iterable[LedgerEntry], room: int) -> dict[LedgerEntry, None]
     return fitting
 
 
-def _added(chosen: Sequence[LedgerEntry], room: int, said: str) -> dict[LedgerEntry, None]:
-    """The few items to add to a model's text.
+def _added(chosen: Sequence[LedgerEntry], room: int, said: str, stays_from: int) -> dict[LedgerEntry, None]:
+    """The few items to add to a model's text; messages from number `stays_from` on stay in the context.
 
-    Limits in force may exceed the share. So may wishes if a short summary contains no true rule.
+    Only a short summary may get more than its share: limits in force, and wishes if it contains no true rule.
     """
     lines = said_lines(said)
     items = [one for one in _under_headings(chosen) if may_be_added(one)]
@@ -179,9 +183,10 @@ def _added(chosen: Sequence[LedgerEntry], room: int, said: str) -> dict[LedgerEn
     of_wishes = min(room, LEAST_RESTORED) if is_short and not has_rules else share
     fitting: dict[LedgerEntry, None] = {}
     used = 0
-    for item in sorted(items, key=lambda one: added_rank(one, lines)):
+    for item in sorted(items, key=lambda one: added_rank(one, lines, stays_from)):
         cost = estimate_tokens(item.text) + 1
-        limit = room if is_ruled(item) else of_wishes if item.section == CONSTRAINTS else share
+        of_rules = room if is_short else share
+        limit = of_rules if is_ruled(item) else of_wishes if item.section == CONSTRAINTS else share
         if used + cost <= limit and len(fitting) < MOST_ADDED:
             used += cost
             fitting[item] = None
@@ -213,7 +218,10 @@ def _lines(items: Iterable[LedgerEntry]) -> str:
 
 
 def _evidence(entries: Sequence[LedgerEntry], fitting: Mapping[LedgerEntry, None]) -> str:
-    """Quotes under their file or command, then items that did not fit under the headings."""
+    """Limits that did not fit under the headings, then quotes under their file or command, then all other items.
+
+    If the evidence must be cut, it is cut at the end.
+    """
     quotes: dict[str, list[LedgerEntry]] = {}
     loose: dict[str, list[LedgerEntry]] = {}
     items = {entry.key: entry for entry in (*entries, *fitting) if not entry.parent}
@@ -224,17 +232,20 @@ def _evidence(entries: Sequence[LedgerEntry], fitting: Mapping[LedgerEntry, None
         # A quote is also loose if the model stated its item.
         if entry.parent not in items and entry.key not in quotes:
             loose.setdefault(entry.section, []).append(entry)
-    lines: list[str] = []
+    lines = _more_on(CONSTRAINTS, loose.pop(CONSTRAINTS, ()))
     for key in sorted(quotes, key=lambda key: _place(items[key])):
         item = items[key]
         lines.append(item.label if item in fitting else item.text)
         lines += (quote.text for quote in sorted(quotes[key], key=_place))
     for title in SECTIONS:
-        if title in loose:
-            lines.append(f"{MORE_ON}{title}")
-            lines += (_as_quote(item) for item in sorted(loose[title], key=_place))
+        lines += _more_on(title, loose.get(title, ()))
     lines += (item.text for item in sorted(loose.get(EVIDENCE, ()), key=_place))
     return "\n".join(lines)
+
+
+def _more_on(title: str, items: Iterable[LedgerEntry]) -> list[str]:
+    quoted = [_as_quote(item) for item in sorted(items, key=_place)]
+    return [f"{MORE_ON}{title}", *quoted] if quoted else []
 
 
 def _as_quote(entry: LedgerEntry) -> str:
