@@ -86,7 +86,7 @@ def test_constraints_that_a_model_drops_come_before_open_items():
 def test_a_piece_of_a_sentence_without_its_denial_gives_way_to_the_sentence(said, piece):
     facts = read_facts([user("Port the importer."), user(said)])
     kept = without_invented_constraints({CONSTRAINTS: f"* {piece}"}, facts, [], "", "")
-    assert section_lines(kept[CONSTRAINTS]) == [f"* {said}"]
+    assert [line[2:] for line in section_lines(kept[CONSTRAINTS])] == [said]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_dot_in_a_file_name_does_not_turn_a_rule_round():
 def test_an_item_of_a_forbidding_list_cannot_be_written_as_an_order():
     facts = read_facts([user("Port the importer."), user("Never do any of this:\n- push to main\n- squash")])
     kept = without_invented_constraints({CONSTRAINTS: "* Push to main"}, facts, [], "", "")
-    assert section_lines(kept[CONSTRAINTS]) == ["* Never do any of this – push to main"]
+    assert section_lines(kept[CONSTRAINTS]) == ["- Never do any of this – push to main"]
 
 
 def test_wishes_that_a_model_drops_together_are_restored_together():

@@ -51,7 +51,8 @@ def is_said(entry: LedgerEntry, lines: SaidLines) -> bool:
     if entry.section == "Relevant Files" and entry.key.startswith("file:"):
         return False  # the model may name a file; only code counts what happened to it
     if entry.section == CONSTRAINTS:
-        return any(entry.text.removeprefix("- ") in line for line, _ in lines)
+        # A model's line is not enough: without its own line, the next compaction would not know the constraint.
+        return any(entry.text.removeprefix("- ") in line and line.startswith("- ") for line, _ in lines)
     words = content_words(entry.text)
     return any(
         entry.text.removeprefix("- ") in line or _says(words, entry.text, line, said) for line, said in lines

@@ -58,7 +58,7 @@ def without_invented_constraints(
     kept: Sections = {}
     for title, body in written.items():
         if title == CONSTRAINTS:
-            true = _stated_rules(section_lines(body), said)
+            true = [_as_stated(line, constraints) for line in _stated_rules(section_lines(body), said)]
         else:
             true = [line for line in section_lines(body) if _is_known(line, everything)]
         kept[title] = "\n".join(
@@ -74,6 +74,16 @@ def _stated_rules(lines: Iterable[str], said: Sequence[Sequence[str]]) -> list[s
     spoken = [sentence for sentences in said for sentence in sentences]
     full = _in_full(lines, spoken)
     return [line for line in full if _is_ruled(line, said) and not _turns_round(line, spoken)]
+
+
+def _as_stated(line: str, constraints: Iterable[str]) -> str:
+    """A line that repeats a constraint word for word as the ledger's line: the next compaction trusts only those."""
+    said = _same(line)
+    return next((f"- {_bare(one)}" for one in constraints if _same(one) == said), line)
+
+
+def _same(text: str) -> str:
+    return " ".join(_bare(text).split()).strip(_ENDS).casefold()
 
 
 def _ledger_constraints(previous: str) -> list[str]:
