@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import bpe_openai  # type: ignore[import-untyped]
 from bars import Bar, at_most
 from corpus import DATA, Cut
 from measures.far import FILES, recorded_cuts
@@ -22,8 +23,8 @@ class Added:
 
     name: str
     lines: int
-    characters: int
-    of: int  # characters of the model's text
+    tokens: int
+    of: int  # tokens of the model's text
     beyond: int
     source: str
 
@@ -35,9 +36,7 @@ def bars(run: Run) -> list[Bar]:
     by_model = [one for one in every if one.source == "model"]
     for one in by_model:
         run.wrong("lines added", f"{one.name}: {one.lines} lines", one.lines > MOST_LINES)
-        run.wrong(
-            "tokens added", f"{one.name}: {one.characters}/{one.of}", one.characters > MOST_SHARE * one.of
-        )
+        run.wrong("tokens added", f"{one.name}: {one.tokens}/{one.of}", one.tokens > MOST_SHARE * one.of)
     return [
         at_most(
             f"lines that code adds under the headings, most ({len(by_model)})",
@@ -46,7 +45,7 @@ def bars(run: Run) -> list[Bar]:
         ),
         at_most(
             "tokens that code adds, largest share",
-            _most(one.characters / one.of for one in by_model),
+            _most(one.tokens / one.of for one in by_model),
             MOST_SHARE,
         ),
         at_most(
@@ -73,7 +72,12 @@ def added(cut: Cut) -> Added:
         and not line.startswith("#")
         and not any(says(one, line, _WRITTEN_BY_MODEL) for one in of_model)
     ]
-    size = len(done.summary)
+    of_code = sum(map(_tokens, new))
     return Added(
-        cut.name, len(new), sum(map(len, new)), max(1, size - sum(map(len, new))), done.beyond, done.source
+        cut.name, len(new), of_code, max(1, _tokens(done.summary) - of_code), done.beyond, done.source
     )
+
+
+def _tokens(text: str) -> int:
+    """Counted with a vocabulary, because the code being judged keeps to its own estimate."""
+    return len(bpe_openai.get_encoding("o200k_base").encode_ordinary(text))
