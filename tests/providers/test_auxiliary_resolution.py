@@ -131,6 +131,16 @@ def test_a_main_model_at_an_address_of_its_own_has_no_sibling(tmp_path):
     assert [one.endpoint.model for one in resolution.candidates] == ["claude-opus-4.5"]
 
 
+def test_an_address_without_a_model_is_asked_for_no_summary_and_the_setting_is_named(tmp_path):
+    # Clients of a gateway name their models themselves, so the settings may have none.
+    main = {"base_url": "https://models.example.com/v1"}
+    environ = {"PLIMSOLL_API_KEY": "k"}
+    resolution = found(tmp_path, environ, main)
+    assert resolution.candidates == ()
+    assert any("Set model.name" in sentence for sentence in resolution.sentences())
+    assert chain(found(tmp_path, environ, main, provider="main", model="small"))[0][1] == "small"
+
+
 def test_windows_are_those_that_hold_where_the_model_is_served(tmp_path):
     (haiku, sonnet) = found(tmp_path, ANTHROPIC, {"context_length": 50_000}).candidates
     assert (haiku.window, sonnet.window) == (200_000, 50_000)

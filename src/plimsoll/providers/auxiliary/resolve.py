@@ -18,7 +18,7 @@ from typing import Literal
 from plimsoll.errors import UserError
 from plimsoll.models import ModelCard
 from plimsoll.models.providers import providers, summary_model_of, window_at
-from plimsoll.providers.endpoint import Endpoint, model_at
+from plimsoll.providers.endpoint import Endpoint, is_private, model_at
 from plimsoll.providers.keys import find_key
 from plimsoll.providers.listing import served_models
 from plimsoll.providers.local.model import DEFAULT_CONTEXT, model_path
@@ -152,7 +152,18 @@ class _SummaryModelSearch:
         if found.endpoint.embedded and not self.main_is_named:
             self.passed("The embedded model writes summaries only if it is configured.")
             return None
+        if self._is_unnamed(found.endpoint):
+            self.passed(
+                f"model.base_url is {found.endpoint.base_url} and no model is set, so no summary is requested there. "
+                f"Set model.name, or {_SECTION}.provider to main and {_SECTION}.model."
+            )
+            return None
         return self._candidate(found.endpoint, "main")
+
+    def _is_unnamed(self, endpoint: Endpoint) -> bool:
+        """Whether every request would lack a model. A server of your own often needs none."""
+        named = endpoint.model or (self.settings.model and self.settings.provider == "main")
+        return not named and not endpoint.embedded and not is_private(endpoint.base_url)
 
     async def first(self, own: Candidate | None) -> Candidate | None:
         """The model that is tried first."""
