@@ -4,7 +4,10 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 PEERS = Path(__file__).parent / "peers"
 LISTED = """
@@ -30,8 +33,27 @@ case "$*" in *"$NPM_FAILS"*) echo "no such version"; exit 1;; esac
 """
 
 
+DEBIAN = """
+[fourth]
+registry = "debian"
+packages = ["fourth>=7"]
+purpose = "a test"
+"""
+# Nothing is installed before apt-get was called.
+APT = {
+    "apt-get": '#!/bin/sh\necho "$@" >> "$APT_LOG"\n',
+    "dpkg-query": '#!/bin/sh\n[ -s "$APT_LOG" ] && printf "installed 7.1"\n',
+    "dpkg": "#!/bin/sh\n",
+}
+
+
 def make(
-    folder: Path, *names: str, failing: str = "nothing", npm: str = NPM
+    folder: Path,
+    *names: str,
+    failing: str = "nothing",
+    npm: str = NPM,
+    listed: str = LISTED,
+    programs: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run the installer on a list and an npm of this test."""
     peers, binaries = folder / "tests" / "peers", folder / "bin"
@@ -39,12 +61,12 @@ def make(
     binaries.mkdir(exist_ok=True)
     for name in ("install.py", "peer_list.py"):
         (peers / name).write_text((PEERS / name).read_text("utf-8"), "utf-8")
-    (peers / "peers.toml").write_text(LISTED, "utf-8")
-    if npm:
-        (binaries / "npm").write_text(npm, "utf-8")
-        (binaries / "npm").chmod(0o755)
+    (peers / "peers.toml").write_text(listed, "utf-8")
+    for name, script in {**({"npm": npm} if npm else {}), **(programs or {})}.items():
+        (binaries / name).write_text(script, "utf-8")
+        (binaries / name).chmod(0o755)
     environ = {**os.environ, "PATH": f"{binaries}:/bin" if npm else str(binaries)}
-    environ |= {"NPM_LOG": str(folder / "npm.log"), "NPM_FAILS": failing}
+    environ |= {"NPM_LOG": str(folder / "npm.log"), "NPM_FAILS": failing, "APT_LOG": str(folder / "apt.log")}
     command = [sys.executable, str(peers / "install.py"), *names]
     return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
 
@@ -99,6 +121,15 @@ def test_peers_of_the_benchmark_are_installed_only_for_it(tmp_path: Path) -> Non
     assert make(tmp_path, "--for", "bench/quality").returncode == 0
     assert installed(tmp_path) == ["four@4.0.0"]
     assert make(tmp_path, "--for", "nobody").returncode == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root installs Debian's packages")
+def test_a_debian_package_waits_until_nobody_else_installs_one(tmp_path: Path) -> None:
+    done = make(tmp_path, "fourth", listed=DEBIAN, programs=APT)
+    assert done.stdout.splitlines()[-1] == "peers: 1 of 1 installed", done.stdout + done.stderr
+    update, install = (tmp_path / "apt.log").read_text("utf-8").splitlines()
+    assert update == "update -qq"
+    assert re.search(r"^install .*-o DPkg::Lock::Timeout=[1-9].* fourth$", install)
 
 
 def test_a_missing_npm_is_a_sentence_with_the_command_that_brings_it(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from peer_list import ROOT, TESTS, Peer, read_peers
 
 LIMIT = 1_800  # seconds for one command; only a registry that does not answer takes so long
+LOCKED = 600  # seconds to wait while another program installs Debian's packages
 
 
 class InstallError(Exception):
@@ -81,7 +82,9 @@ def _install_from_debian(peer: Peer) -> None:
                 f"{package} {oldest} needs root. Run `sudo apt-get install {package}`, then `make peers`."
             )
         _run(["apt-get", "update", "-qq"])
-        _run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", package])
+        # Somebody else may be installing packages; without this, apt-get gives up at once.
+        wait = ["-o", f"DPkg::Lock::Timeout={LOCKED}"]
+        _run(["apt-get", "install", "-y", "-qq", *wait, "--no-install-recommends", package])
     version = _debian_version(package)
     if not _is_at_least(version, oldest):
         raise InstallError(
