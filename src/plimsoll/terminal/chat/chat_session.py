@@ -36,6 +36,7 @@ from plimsoll.terminal.chat.screen import BAD, Screen
 from plimsoll.terminal.chat.status_lines import Status, fitted, start_lines
 from plimsoll.terminal.chat.tool_requests import WITHOUT_TOOLS, needs_tools
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve, EditPermission
+from plimsoll.transcripts import counted
 
 EARLIER_SHOWN = 6  # messages of a resumed session
 STARTING = "Starting the embedded model."
@@ -331,8 +332,8 @@ class ChatSession:
         last = self.opened.conversation.session.messages
         for stored in await self.archive.messages(self.id, max(1, last - EARLIER_SHOWN + 1)):
             said = " ".join(text_of(stored.message).split())
-            if stored.role == "assistant" and tool_calls(stored.message):
-                said = f"{said} [{len(tool_calls(stored.message))} tool calls]".strip()
+            if stored.role == "assistant" and (calls := tool_calls(stored.message)):
+                said = f"{said} [{counted(len(calls), 'tool call', 'tool calls')}]".strip()
             if stored.role != "system":
                 line = f"{stored.sequence:>5} {stored.role:9} {said}"
                 self.screen.note(fitted(line, max(40, self.screen.notices.width)))
