@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Worker processes of `make test`. Many tests wait for a server or a process, so three keep two cores busy.
+# Worker processes of the tests. Many tests wait for a server or a process, so three keep two cores busy.
 WORKERS ?= 3
 # Tests outside tests/peers that need programs which `make test` may lack: tmux, a Matrix homeserver.
 WITH_PROGRAMS := tests/terminal/test_tour.py tests/terminal/test_chat_in_a_terminal.py tests/gateway/test_matrix.py
@@ -30,7 +30,7 @@ peers: $(VENV)/.dev  ## install the real clients of tests/peers/peers.toml into 
 	$(BIN)/python tests/peers/install.py
 
 test-peers: $(VENV)/.dev $(VENV)/.docs  ## run real clients, terminals and the site's search; first install the clients with make peers
-	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/peers $(WITH_PROGRAMS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/peers $(WITH_PROGRAMS)
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .

@@ -15,6 +15,7 @@ from processes import PROGRAM, running_gateway, upstream_settings
 
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
 
+pytestmark = pytest.mark.xdist_group("inspector")
 FILLER = "The harbour master wrote down every ship that came in, its draught, its cargo and its line. "
 WINDOW = 24_000
 FATAL = ("serious", "critical")

@@ -22,6 +22,7 @@ from plimsoll.caching import replay
 from plimsoll.context.compressor.assemble import summary_message
 from plimsoll.models import card_for
 
+pytestmark = pytest.mark.xdist_group("inspector contents")
 EXAMPLE = Path(str(files("plimsoll").joinpath("examples", "fastapi.json")))
 
 

@@ -14,6 +14,7 @@ from peer_list import ROOT
 
 from plimsoll.installation import DISTRIBUTION
 
+pytestmark = pytest.mark.xdist_group("installed wheel")
 PATIENCE = 600  # seconds; only an index that does not answer takes so long
 
 

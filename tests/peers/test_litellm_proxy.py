@@ -22,6 +22,7 @@ from test_clients import (
 
 from plimsoll.testing.scripted_server import ScriptedServer, say
 
+pytestmark = pytest.mark.xdist_group("litellm proxy")
 CASE = next(case for case in CASES if case.id == "openai-openai-on-openai-gpt-4.1")
 PROXY = PEERS["litellm-proxy"]
 FRONT, BEHIND = "LiteLLM in front of the gateway", "LiteLLM behind the gateway"

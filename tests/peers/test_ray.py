@@ -12,7 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bulk"))
 
 from bulk_datasets import WINDOW, output_bytes, read_lines, rows, write_lines
 
-LIMIT = 300  # seconds; Ray itself takes about ten to start
+LIMIT = 1_200  # seconds; only a Ray that hangs takes so long
+STARTED = "900"  # seconds for Ray to start, which takes about ten unless the machine is very busy
 
 
 def bulk(source: Path, folder: Path, *options: str) -> str:
@@ -23,7 +24,11 @@ def bulk(source: Path, folder: Path, *options: str) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PLIMSOLL_", "RAY_"))}
     done = subprocess.run(
         [*command, *options],
-        env={**kept, "PLIMSOLL_HOME": str(folder.parent / "home")},
+        env={
+            **kept,
+            "PLIMSOLL_HOME": str(folder.parent / "home"),
+            "RAY_raylet_start_wait_time_s": STARTED,
+        },
         capture_output=True,
         text=True,
         timeout=LIMIT,

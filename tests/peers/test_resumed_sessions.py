@@ -1,5 +1,6 @@
 """Sessions that Plimsoll wrote, resumed by the agents themselves."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,22 @@ def answers(agent: Agent) -> Any:
         newest = next((one for text in reversed(asked) for one in (NEXT, ASKED) if one in text), "")
         rounds = sum(bool(tool_calls(message)) for message in request.messages)
         if newest == ASKED and rounds <= ROUNDS:
-            name, arguments = agent.call(f"echo '{FACT}'" if rounds == 0 else f"echo table {rounds}")
+            name, arguments = agent.call(
+                f"echo {shlex.quote(FACT)}" if rounds == 0 else f"echo table {rounds}"
+            )
             return say(FILLER) + call(name, **arguments) if rounds else call(name, **arguments)
         return say(FACT if newest else "Ready.")  # a client may ask for a title and the like, too
 
     return answer
 
 
-@pytest.fixture(scope="module", params=AGENTS, ids=lambda agent: f"from {agent.target}")
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(agent, id=f"from {agent.target}", marks=pytest.mark.xdist_group(agent.target))
+        for agent in AGENTS
+    ],
+)
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Agent, Home]:
     """A session with tools, held by the real agent."""
     agent: Agent = request.param
@@ -118,7 +127,8 @@ def test_the_inspector_shows_the_newest_session_of_an_agent(recorded: tuple[Agen
         page.see(f".row:has-text('{ASKED}')")
         page.click("nav button:has-text('Search')")
         page.fill("input[type=search]", FACT)
-        page.see(".hit mark")
+        page.see(".hit >> nth=1")
+        assert [hit.split()[2] for hit in page.texts(".hit")] == ["tool", "assistant"]
         page.picture(f"latest-{agent.latest}")
         assert page.noted() == []
     assert {path: path.read_bytes() for path in before} == before

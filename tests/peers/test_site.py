@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from peer_list import ROOT
 
+pytestmark = pytest.mark.xdist_group("site")
 QUESTIONS = tomllib.loads((ROOT / "tests" / "site" / "questions.toml").read_text("utf-8"))
 WITHIN = 3  # hits
 ANSWERED = 18  # of the 20 other questions

@@ -11,7 +11,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
-PATIENCE = 30_000  # milliseconds
+PATIENCE = 120_000  # milliseconds; only a page that hangs takes so long
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
