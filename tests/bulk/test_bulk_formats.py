@@ -173,6 +173,36 @@ def test_parquet_values_that_json_lacks_become_text(tmp_path: Path):
     assert base64.b64decode(data["picture"]) == b"\x00\x01"
 
 
+def test_parquet_numbers_that_json_lacks_are_null_or_text(tmp_path: Path):
+    columns = {
+        "messages": [json.dumps(MESSAGES[:3])],
+        "score": [float("nan")],
+        "most": [float("inf")],
+        "at": pyarrow.array([[{"when": 1_234_567_890_123_456_789}]]).cast(
+            pyarrow.list_(pyarrow.struct([("when", pyarrow.timestamp("ns"))]))
+        ),
+        "far": pyarrow.array([2**62], pyarrow.timestamp("us", "UTC")),
+        "took": pyarrow.array([1_001], pyarrow.duration("ns")),
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "rows.parquet")
+    (result,) = results(tmp_path / "rows.parquet")
+    found = json.loads(result.data, parse_constant=pytest.fail)
+    assert found["score"] is None
+    assert found["most"] == "inf"
+    assert found["at"] == [{"when": "2009-02-13 23:31:30.123456789"}]
+    assert found["far"].startswith("17036-07-06")
+    assert found["took"] == "1001"
+
+
+def test_a_parquet_row_that_cannot_be_converted_is_set_aside_alone(tmp_path: Path):
+    texts = [json.dumps(MESSAGES[:3]).encode(), b'[{"role": "user", "content": "\xff"}]']
+    table = pyarrow.table({"messages": pyarrow.array([*texts, texts[0]]).view(pyarrow.string())})
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    first, broken, last = results(tmp_path / "rows.parquet")
+    assert first.data == last.data != b""
+    assert "row 2 has text that is not UTF-8" in json.loads(broken.reject)["reason"]
+
+
 @pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini"])
 def test_a_session_of_an_agent_is_one_row(agent: str, tmp_path: Path):
     stamp = SessionStamp("0190c8a0-7f2c-7000-8000-000000000001", datetime(2026, 1, 2, tzinfo=UTC), "/work")

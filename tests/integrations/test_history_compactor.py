@@ -1,10 +1,12 @@
 """The core of the adapters: the same view again, extended between two compactions, and nothing of the host lost."""
 
 import asyncio
+import gc
 import importlib
 import json
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -207,7 +209,7 @@ def test_a_host_that_shows_a_turn_when_it_has_ended_compacts_once_at_the_next(
 ) -> None:
     turn = [
         call(0, "compact_context", focus="ship3"),
-        _result(0, "compact_context", "Done."),
+        _result(0, "compact_context", history.answer("compact_context", {})),
         {"role": "assistant", "content": "Compacted."},
     ]
     before = [*conversation(5), {"role": "user", "content": "Compact."}]
@@ -221,6 +223,24 @@ def test_a_host_that_shows_a_turn_when_it_has_ended_compacts_once_at_the_next(
     assert history.view(CHAT, asked, compact=asked_a_turn_ago(asked)).canonical == view.canonical
     later = [*asked, {"role": "assistant", "content": "Yes."}, {"role": "user", "content": "And now?"}]
     assert asked_a_turn_ago(later) is None
+
+
+def test_a_tool_of_the_agent_that_is_named_like_ours_compacts_nothing(history: HistoryCompactor) -> None:
+    log = [*conversation(5), call(0, "compact_context"), _result(0, "compact_context", "A tool of its own.")]
+    asked = [*log, {"role": "assistant", "content": "Done."}, {"role": "user", "content": "Go on."}]
+    assert not history.view(CHAT, log).changed
+    assert asked_a_turn_ago(asked) is None
+
+
+def test_the_thread_of_an_adapter_that_nothing_refers_to_ends() -> None:
+    before = set(threading.enumerate())
+    history = HistoryCompactor(window=6_000)
+    history.view(CHAT, conversation(1)[:-1])
+    (thread,) = set(threading.enumerate()) - before
+    del history
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
 
 
 def _result(ship: int, name: str, content: str) -> Message:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from stat import S_ISREG
 from typing import Literal
 
 from plimsoll.bulk.columns import holds_conversation
@@ -76,6 +77,8 @@ def _input(path: str) -> InputFile:
             size, changed = sum(one.st_size for one in events), max(one.st_mtime_ns for one in events)
         else:
             facts = Path(path).stat()
+            if not S_ISREG(facts.st_mode):
+                raise UserError(f"{path} is not a regular file.")  # reading a pipe could wait forever
             size, changed = facts.st_size, facts.st_mtime_ns
         return InputFile(path, _kind(path), size, changed)
     except OSError as error:

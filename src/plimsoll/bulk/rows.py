@@ -8,7 +8,7 @@ from typing import Any
 
 from plimsoll.bulk.chunks import Chunk, ChunkPart
 from plimsoll.bulk.columns import conversation_in, holds_conversation
-from plimsoll.bulk.parquet import rows_of_group
+from plimsoll.bulk.parquet import rows_of_group, values_of
 from plimsoll.errors import TranscriptError
 from plimsoll.transcripts import Transcript, read_transcripts
 from plimsoll.transcripts.lines import LineReader, parse
@@ -66,8 +66,12 @@ def _of_line(path: str, number: int, raw: bytes) -> Transcript:
 
 def _table(part: ChunkPart) -> Iterator[DatasetRow]:
     rows = rows_of_group(part.path, part.group, part.start, part.end)
-    for number, value in enumerate(rows, start=part.first_row):
-        yield DatasetRow(part.path, number, partial(conversation_in, value, part.path, number))
+    for number, row in enumerate(rows, start=part.first_row):
+        yield DatasetRow(part.path, number, partial(_of_table, part.path, number, row))
+
+
+def _of_table(path: str, number: int, row: Any) -> Transcript:
+    return conversation_in(values_of(row, f"{path}: row {number}"), path, number)
 
 
 def _document(part: ChunkPart) -> Iterator[DatasetRow]:

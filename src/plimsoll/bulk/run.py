@@ -109,7 +109,7 @@ def run_bulk(
             on_commit()
             output.commit(ChunkJob.piece_in(output.work, place), sizes.pop(place))
     page = statistics_page(output.path / REPORT, output.path / REJECTS)
-    write_file(output.path / STATISTICS, [page.encode("utf-8")])
+    write_file(output.path / STATISTICS, [page.encode("utf-8", "backslashreplace")])
     output.finish()
 
 

@@ -23,9 +23,27 @@ _ENGINE = "items"  # marks the sessions that are lists of items: a chat may have
 _PAGE = 100  # sessions per read
 
 
-async def opened_archive(place: str) -> ArchiveStore:
-    """The archive at a URL or in a file."""
-    return await (open_archive(place, Path()) if "://" in place else SqliteStore.open(Path(place)))
+class LazyArchive:
+    """The archive at a URL or in a file, opened when it is first needed. One event loop may use it."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._store: ArchiveStore | None = None
+        self._lock = asyncio.Lock()
+
+    async def store(self) -> ArchiveStore:
+        """The opened archive."""
+        async with self._lock:
+            if self._store is None:
+                is_url = "://" in self._place
+                opening = open_archive(self._place, Path()) if is_url else SqliteStore.open(Path(self._place))
+                self._store = await opening
+            return self._store
+
+    async def close(self) -> None:
+        """Close the archive if it is open."""
+        if self._store is not None:
+            await self._store.close()
 
 
 class ArchivedItems:
@@ -43,12 +61,12 @@ class ArchivedItems:
         as_message: Callable[[Item], Message],
         as_items: Callable[[Message], list[Item]],
     ) -> None:
-        self._name, self._place, self._owner = name, archive, owner
+        self._name, self._owner, self._archive = name, owner, LazyArchive(archive)
         self._as_message, self._as_items = as_message, as_items
-        self._loop = LoopThread(self._close, "plimsoll-session", "the session was closed")
-        self._store: ArchiveStore | None = None
+        self._loop = LoopThread(self._archive.close, "plimsoll-session", "the session was closed")
+        self._loop.end_with(self)
         self._session: str | None = None  # the session's id, once known
-        self._lock: asyncio.Lock | None = None  # of the storing loop
+        self._lock = asyncio.Lock()
 
     async def get(self, limit: int | None = None) -> list[Item]:
         """All items, or the newest ones, oldest first."""
@@ -112,10 +130,8 @@ class ArchivedItems:
         return await asyncio.wrap_future(self._loop.start(self._with_session(work)))
 
     async def _with_session(self, work: Callable[[Archive, Session], Awaitable[T]]) -> T:
-        self._lock = self._lock or asyncio.Lock()
         async with self._lock:
-            self._store = self._store or await opened_archive(self._place)
-            archive = self._store.for_owner(self._owner)
+            archive = (await self._archive.store()).for_owner(self._owner)
             return await work(archive, await self._newest(archive))
 
     async def _newest(self, archive: Archive) -> Session:
@@ -136,7 +152,3 @@ class ArchivedItems:
         session = await archive.create_session(title=self._name, engine=_ENGINE)
         self._session = session.id
         return session
-
-    async def _close(self) -> None:
-        if self._store is not None:
-            await self._store.close()

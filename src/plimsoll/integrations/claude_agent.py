@@ -14,9 +14,9 @@ import uuid
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from plimsoll.archive import OPERATOR, Archive, ArchiveStore, Owner, Session
+from plimsoll.archive import OPERATOR, Archive, Owner, Session
 from plimsoll.dialects import dialect_named
-from plimsoll.integrations.archived_items import opened_archive
+from plimsoll.integrations.archived_items import LazyArchive
 from plimsoll.messages import Message
 from plimsoll.providers.auxiliary.bridge import LoopThread
 
@@ -31,11 +31,11 @@ class PlimsollSessionStore:
 
     def __init__(self, archive: str, *, owner: Owner = OPERATOR) -> None:
         """`archive` is a file, or the URL of an archive."""
-        self._url, self._owner = archive, owner
-        self._store: ArchiveStore | None = None
+        self._owner, self._opened = owner, LazyArchive(archive)
         self._ids: dict[str, str] = {}  # archive sessions by title
         self._writing = asyncio.Lock()
-        self._loop = LoopThread(self._close, "plimsoll-session-store", "the session store was closed")
+        self._loop = LoopThread(self._opened.close, "plimsoll-session-store", "the session store was closed")
+        self._loop.end_with(self)
 
     def close(self) -> None:
         """Finish writing and close the archive."""
@@ -67,14 +67,8 @@ class PlimsollSessionStore:
     async def _on_loop(self, work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.wrap_future(self._loop.start(work))
 
-    async def _close(self) -> None:
-        if self._store is not None:
-            await self._store.close()
-
     async def _archive(self) -> Archive:
-        if self._store is None:
-            self._store = await opened_archive(self._url)
-        return self._store.for_owner(self._owner)
+        return (await self._opened.store()).for_owner(self._owner)
 
     async def _append(self, key: Mapping[str, str], entries: Sequence[dict[str, Any]]) -> None:
         async with self._writing:

@@ -3,8 +3,9 @@
     assistant   compact_context(focus="the tests")
     tool        The earlier conversation is compacted …      the next request that ends with this triggers it
 
-The messages themselves request a compaction, so a repeated request gets the same view again. Recall reads only one
-conversation. Neither tool states how full the context window is.
+The messages themselves request a compaction, so a repeated request gets the same view again. A call counts only with
+the result above: an agent may have a tool of its own with the same name. Recall reads only one conversation. Neither
+tool states how full the context window is.
 """
 
 import json
@@ -35,21 +36,31 @@ def asked_focus(log: Sequence[Message]) -> str | None:
     last = len(log)
     while last and log[last - 1].get("role") == "tool":
         last -= 1
-    return focus_of(log[last - 1]) if 0 < last < len(log) else None
+    return _focus(log[last - 1], log[last:]) if last else None
 
 
 def asked_a_turn_ago(log: Sequence[Message]) -> str | None:
     """The same for a host whose history gets a turn only after it has ended, with the user's next request."""
     if not log or log[-1].get("role") != "user":
         return None
-    turn = takewhile(lambda message: message.get("role") != "user", reversed(log[:-1]))
-    return next((focus for message in turn if (focus := focus_of(message)) is not None), None)
+    turn = list(takewhile(lambda message: message.get("role") != "user", reversed(log[:-1])))
+    return next((focus for message in turn if (focus := _focus(message, turn)) is not None), None)
 
 
-def focus_of(message: Message) -> str | None:
-    """The focus of a `compact_context` call in a message; None if there is none."""
-    calls = [call for call in tool_calls(message) if call_name(call) == COMPACT]
-    return str((arguments_of(calls[0]) or {}).get("focus") or "") if calls else None
+def _focus(message: Message, results: Sequence[Message]) -> str | None:
+    answered = {one.get("tool_call_id") for one in results if is_our_answer(one)}
+    return focus_of([call for call in tool_calls(message) if call.get("id") in answered])
+
+
+def is_our_answer(message: Message) -> bool:
+    """Whether a message contains the result of our `compact_context`."""
+    return message.get("role") == "tool" and COMPACTED in text_of(message)
+
+
+def focus_of(calls: Sequence[Any]) -> str | None:
+    """The focus of the first call of `compact_context`; None if there is none."""
+    found = next((call for call in calls if call_name(call) == COMPACT), None)
+    return None if found is None else str((arguments_of(found) or {}).get("focus") or "")
 
 
 async def tool_answer(

@@ -46,6 +46,7 @@ class HistoryCompactor:
         self.options = options or AdapterOptions(**fields)
         self._server = ViewServer(self.options, clock)
         self._loop = LoopThread(self._server.close, "plimsoll-integration", "the adapter was closed")
+        self._loop.end_with(self)  # hosts that create an adapter for each conversation never close it
 
     def __enter__(self) -> Self:
         return self

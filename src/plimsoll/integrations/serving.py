@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.agent import CompactionRules, Compactor
-from plimsoll.archive import ArchiveStore, CompactionEvent
+from plimsoll.archive import CompactionEvent
 from plimsoll.archive.titles import title_of
 from plimsoll.context import CompactionReport
 from plimsoll.dialects import drop_bound_thinking
 from plimsoll.dialects.rewriting import KeptMessage
-from plimsoll.integrations.archived_items import opened_archive
+from plimsoll.integrations.archived_items import LazyArchive
 from plimsoll.integrations.context_tools import asked_focus, tool_answer
 from plimsoll.integrations.conversations import TrackedConversations
 from plimsoll.integrations.options import AdapterOptions
@@ -67,7 +67,7 @@ class ViewServer:
         self._options, self._clock = options, clock
         self._known = TrackedConversations(options.most_conversations)
         self._rules = CompactionRules(background=False, deadline=options.deadline)
-        self._store: ArchiveStore | None = None
+        self._archive = LazyArchive(options.archive) if options.archive else None
 
     async def serve(self, request: ViewRequest) -> ServedView:
         """The view of a request, after a compaction if due."""
@@ -109,8 +109,8 @@ class ViewServer:
 
     async def close(self) -> None:
         """Close the archive."""
-        if self._store is not None:
-            await self._store.close()
+        if self._archive is not None:
+            await self._archive.close()
 
     def _recognised(self, request: ViewRequest) -> TrackedConversation:
         found = self._known.find(request.chain)
@@ -187,13 +187,11 @@ class ViewServer:
 
     async def _archived(self, conversation: TrackedConversation, request: ViewRequest) -> None:
         """Store the messages of a conversation that the archive does not have yet."""
-        if self._options.archive is None:
+        if self._archive is None:
             return
-        if self._store is None:
-            self._store = await opened_archive(self._options.archive)
         known = [*conversation.lead, *conversation.removed, *conversation.log]
         if conversation.journal is None:
-            archive = self._store.for_owner(self._options.owner)
+            archive = (await self._archive.store()).for_owner(self._options.owner)
             session = await archive.create_session(title=title_of(conversation.log), model=request.model)
             conversation.journal = ArchiveJournal(archive, session.id, f"adapter-{os.getpid()}", 0)
         missing = known[conversation.journal.last :]

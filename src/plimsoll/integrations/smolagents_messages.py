@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from plimsoll.integrations.codec import HostGroup, WrittenMessage
-from plimsoll.integrations.context_tools import focus_of
+from plimsoll.integrations.context_tools import focus_of, is_our_answer
 from plimsoll.integrations.requirement import host_package
 from plimsoll.integrations.wording import RECALL
 from plimsoll.messages import Message, call_name, parts_of, text_of
@@ -33,8 +33,10 @@ def asked_focus(messages: Sequence[ChatMessage]) -> str | None:
     """The focus with which the agent's last step called `compact_context`."""
     if not messages or messages[-1].role != MessageRole.TOOL_RESPONSE:
         return None
+    if not is_our_answer({"role": "tool", "content": messages[-1].content}):
+        return None
     newest = next((one for one in reversed(messages) if one.role == MessageRole.TOOL_CALL), None)
-    return focus_of({"role": "assistant", "tool_calls": _calls(newest)}) if newest is not None else None
+    return focus_of(_calls(newest)) if newest is not None else None
 
 
 def _calls(message: ChatMessage) -> list[Any]:

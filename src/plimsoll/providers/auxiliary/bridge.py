@@ -9,6 +9,7 @@ Engines are synchronous and run in worker threads; several may wait at once.
 import asyncio
 import contextlib
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ _PATIENCE = 5.0  # seconds that `close` waits for the thread
 
 
 class LoopThread:
-    """Started by the first call, ended by `close`."""
+    """Started by the first call, ended by `close` or with its owner."""
 
     def __init__(
         self,
@@ -46,14 +47,21 @@ class LoopThread:
 
     def close(self) -> None:
         """Cancel all work, close connections, end the thread. Harmless if it never started or has ended."""
+        self._stop()
+        if self._thread is not None:
+            self._thread.join(_PATIENCE)
+
+    def end_with(self, owner: object) -> None:
+        """End the thread, without waiting, when nothing refers to the owner any more. `last` must not refer to it."""
+        weakref.finalize(owner, self._stop).atexit = False
+
+    def _stop(self) -> None:
         with self._lock:
             self._closed = True
-            thread, loop, stopping = self._thread, self._loop, self._stopping
-        if thread is None or loop is None or stopping is None:
-            return
-        with contextlib.suppress(RuntimeError):  # the loop is already closed
-            loop.call_soon_threadsafe(stopping.set)
-        thread.join(_PATIENCE)
+            loop, stopping = self._loop, self._stopping
+        if loop is not None and stopping is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is already closed
+                loop.call_soon_threadsafe(stopping.set)
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
