@@ -69,6 +69,8 @@ INNER_ROWS = {
         {"history"},
         {
             "agent_framework_messages",
+            "langchain_messages",
+            "sent_views",
             "inspect_ai_messages",
             "llama_index_messages",
             "pydantic_ai_messages",

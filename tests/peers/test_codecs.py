@@ -13,6 +13,7 @@ IMAGES = {
     "llama-index": ["See these.\n[image removed]", *KEPT],
     "inspect-ai": [],
     "openhands": [],
+    "langchain": [],
 }
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from plimsoll.dialects import dialect_named
 from plimsoll.integrations.codec import HostGroup, WrittenMessage
 from plimsoll.integrations.history import HistoryCompactor
-from plimsoll.integrations.host_view import HostView
 from plimsoll.integrations.requirement import host_package
+from plimsoll.integrations.sent_views import SentViews
 from plimsoll.messages import Message, parts_of
 
 with host_package("google-adk", "google.adk"):
@@ -56,7 +56,7 @@ class PlimsollPlugin(BasePlugin):
         super().__init__(name=name)
         self.history = HistoryCompactor(**options)
         self._codec = AdkContentCodec()
-        self._sent: dict[tuple[str, ...], HostView[Any]] = {}
+        self._sent = SentViews(self.history)
 
     @property
     def tools(self) -> list[Any]:
@@ -75,7 +75,7 @@ class PlimsollPlugin(BasePlugin):
             conversation=json.dumps(speaker),
             model=llm_request.model or "",
         )
-        self._sent[speaker] = view
+        self._sent.add((callback_context.invocation_id, *speaker), view)
         if view.changed:
             llm_request.contents = view.messages
         if view.has_note:
@@ -86,15 +86,9 @@ class PlimsollPlugin(BasePlugin):
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         """Record the provider's token count, which the last part of a stream has."""
         usage = llm_response.usage_metadata
-        view = self._sent.get((*_session(callback_context), callback_context.agent_name))
-        if view is not None and usage is not None and usage.prompt_token_count:
-            self.history.observe(view, usage.prompt_token_count)
-
-    async def after_run_callback(self, *, invocation_context: Any) -> None:
-        """Forget the view of a finished run."""
-        session = _session(invocation_context)
-        for speaker in [one for one in self._sent if one[:-1] == session]:
-            del self._sent[speaker]
+        if usage is not None:
+            speaker = (*_session(callback_context), callback_context.agent_name)
+            self._sent.observe((callback_context.invocation_id, *speaker), usage.prompt_token_count)
 
     async def close(self) -> None:
         """Close the compactor with its runner."""

@@ -5,34 +5,21 @@
 The view is created for each model call. After an overflow, the conversation is compacted and sent again, once.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from plimsoll.integrations.codec import HostGroup, WrittenMessage, one_by_one
 from plimsoll.integrations.history import HistoryCompactor
 from plimsoll.integrations.host_view import HostView
+from plimsoll.integrations.langchain_messages import LangChainCodec, canonical
 from plimsoll.integrations.requirement import host_package
 from plimsoll.integrations.wording import COMPACT, RECALL, definition_of
-from plimsoll.messages import Message
 
 with host_package("langchain", "langchain"):
     from langchain.agents.middleware import AgentMiddleware
     from langchain.tools import ToolRuntime
-    from langchain_core.messages import BaseMessage, convert_to_messages, convert_to_openai_messages
+    from langchain_core.messages import BaseMessage
     from langchain_core.tools import StructuredTool
     from langchain_core.utils.function_calling import convert_to_openai_tool
-
-
-class LangChainCodec:
-    """LangChain's messages: one canonical message each."""
-
-    def decode(self, messages: Sequence[BaseMessage]) -> list[HostGroup]:
-        """The messages in OpenAI's format."""
-        return one_by_one(messages, _canonical)
-
-    def encode(self, written: Sequence[WrittenMessage[BaseMessage]]) -> list[BaseMessage]:
-        """Copies of the originals with the new content, and new messages."""
-        return [_changed(one) for one in written]
 
 
 class PlimsollMiddleware(AgentMiddleware):
@@ -87,28 +74,10 @@ class PlimsollMiddleware(AgentMiddleware):
         ]
 
 
-def _canonical(message: BaseMessage) -> Message:
-    found: Message = convert_to_openai_messages(message)
-    if found.get("tool_calls") and found.get("content") == "":
-        found["content"] = None
-    return found
-
-
-def _changed(one: WrittenMessage[BaseMessage]) -> BaseMessage:
-    """The original with the new content; a new message if more has changed or there is no original."""
-    if one.original is not None:
-        content = one.message.get("content")
-        copied: BaseMessage = one.original.model_copy(update={"content": "" if content is None else content})
-        if _canonical(copied) == one.message:
-            return copied
-    made: BaseMessage = convert_to_messages([dict(one.message)])[0]
-    return made
-
-
 def _asked(request: Any) -> dict[str, Any]:
     system, profile = request.system_message, getattr(request.model, "profile", None) or {}
     return {
-        "system": [_canonical(system)] if system is not None else [],
+        "system": [canonical(system)] if system is not None else [],
         "tools": [convert_to_openai_tool(tool) for tool in request.tools],
         "model": str(getattr(request.model, "model_name", "") or getattr(request.model, "model", "")),
         "window": profile.get("max_input_tokens"),

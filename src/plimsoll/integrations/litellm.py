@@ -6,7 +6,6 @@ LiteLLM keeps no history, so every call has the whole conversation. On the proxy
 kept apart.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -14,8 +13,8 @@ from typing import Any
 from plimsoll.dialects import dialect_named
 from plimsoll.errors import InvalidConversation
 from plimsoll.integrations.history import HistoryCompactor
-from plimsoll.integrations.host_view import HostView
 from plimsoll.integrations.requirement import host_package
+from plimsoll.integrations.sent_views import SentViews
 from plimsoll.integrations.wire import HostRequest
 
 with host_package("litellm", "litellm"):
@@ -30,7 +29,6 @@ _DIALECTS = {
     "anthropic_messages": "anthropic",
     "aanthropic_messages": "anthropic",
 }
-_MOST_CALLS = 1_024  # views remembered until their reply arrives
 # The call of the proxy whose view was made. The proxy makes and repeats it in the same task or in one that it starts,
 # so it is recognised however many others are open.
 _PROXIED: ContextVar[str] = ContextVar("plimsoll_proxied_call", default="")
@@ -45,7 +43,7 @@ class PlimsollHook(CustomLogger):
     def __init__(self, **options: Any) -> None:
         super().__init__()
         self.history = HistoryCompactor(**options)
-        self._calls: OrderedDict[str, HostView[dict[str, Any]]] = OrderedDict()
+        self._sent = SentViews(self.history)
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any]:
         """Compact a call of the SDK; calls from the proxy already have their view."""
@@ -65,11 +63,10 @@ class PlimsollHook(CustomLogger):
         self, request_data: dict[str, Any], response: Any, call_type: Any
     ) -> Any:
         """Record the provider's token count."""
-        view = self._calls.pop(_call_id(request_data), None)
         usage = getattr(response, "usage", None)
         counts = (getattr(usage, name, None) for name in ("prompt_tokens", "input_tokens"))
-        if view is not None:
-            self.history.observe(view, next((count for count in counts if isinstance(count, int)), 0))
+        count = next((count for count in counts if isinstance(count, int)), 0)
+        self._sent.observe(_call_id(request_data), count)
         return response
 
     async def _compacted(
@@ -86,9 +83,7 @@ class PlimsollHook(CustomLogger):
         except InvalidConversation:
             return data  # the provider reports what is wrong with it
         view = await request.view(self.history)
-        self._calls[_call_id(data)] = view
-        while len(self._calls) > _MOST_CALLS:
-            self._calls.popitem(last=False)
+        self._sent.add(_call_id(data), view)
         return request.with_view(view)
 
 

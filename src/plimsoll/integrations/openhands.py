@@ -109,8 +109,15 @@ def _asked(view: Any, llm: Any) -> dict[str, Any]:
     known = {"tools": tools, "force": view.unhandled_condensation_request}
     if llm is None:
         return known
-    counted = llm.metrics.token_usages[-1].prompt_tokens if llm.metrics.token_usages else None
-    return {**known, "model": llm.model.rpartition("/")[2], "reported": counted}
+    return {**known, "model": llm.model.rpartition("/")[2], "reported": _reported(view.events, llm)}
+
+
+def _reported(events: Sequence[Any], llm: Any) -> int | None:
+    """The count for this conversation's newest reply: conversations may share a model and its metrics."""
+    replies = (getattr(one, "llm_response_id", None) for one in reversed(events))
+    newest = next((one for one in replies if one), None)
+    usages = reversed(llm.metrics.token_usages)
+    return next((one.prompt_tokens for one in usages if one.response_id == newest), None)
 
 
 def _canonical(group: list[Any]) -> list[Message]:

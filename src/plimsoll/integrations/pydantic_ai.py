@@ -10,16 +10,16 @@ from typing import Any
 
 from plimsoll.context.markers import NOTE
 from plimsoll.integrations.history import HistoryCompactor
-from plimsoll.integrations.host_view import HostView
 from plimsoll.integrations.pydantic_ai_messages import PydanticAiCodec
 from plimsoll.integrations.requirement import host_package
+from plimsoll.integrations.sent_views import SentViews
 from plimsoll.integrations.wording import COMPACT, RECALL, definition_of
 
 with host_package("pydantic-ai", "pydantic_ai"):
     from pydantic_ai import RunContext
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.exceptions import RetryModelRequest
-    from pydantic_ai.messages import InstructionPart, ModelMessage, ModelResponse
+    from pydantic_ai.messages import InstructionPart, ModelResponse
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.tools import Tool
     from pydantic_ai.toolsets import FunctionToolset
@@ -37,7 +37,7 @@ class PlimsollCapability(AbstractCapability[Any]):
     def __init__(self, *, tools: bool = False, **options: Any) -> None:
         self.history = HistoryCompactor(**options)
         self._codec, self._offers_tools = PydanticAiCodec(), tools or self.history.options.recall
-        self._views: dict[str | None, HostView[ModelMessage]] = {}  # of requests in progress, by run
+        self._sent = SentViews(self.history)
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -45,7 +45,7 @@ class PlimsollCapability(AbstractCapability[Any]):
         """The request with the view."""
         messages, asked = request_context.messages, _asked(request_context)
         view = await self.history.view_async(self._codec, messages, **asked)
-        self._views[ctx.run_id] = view
+        self._sent.add(ctx.run_id, view)
         if not view.changed:
             return request_context
         parameters = request_context.model_request_parameters
@@ -58,16 +58,13 @@ class PlimsollCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Record the provider's token count."""
-        view = self._views.pop(ctx.run_id, None)
-        if view is not None:
-            self.history.observe(view, response.usage.input_tokens)
+        self._sent.observe(ctx.run_id, response.usage.input_tokens)
         return response
 
     async def on_model_request_error(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
     ) -> ModelResponse:
         """After an overflow, send the request again with a smaller view."""
-        self._views.pop(ctx.run_id, None)
         if request_context.attempt > 1:
             raise error
         asked = _asked(request_context)

@@ -8,6 +8,7 @@ messages, so it is the same as through the gateway.
 
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
+from itertools import chain, islice
 from typing import Any, ClassVar
 
 from plimsoll.integrations.history import HistoryCompactor
@@ -51,12 +52,22 @@ class PlimsollModel(Model):
         return reply
 
     def generate_stream(self, messages: list[ChatMessage], *args: Any, **named: Any) -> Iterator[Any]:
-        """The same for a streamed reply."""
+        """The same for a streamed reply; after an overflow, nothing has been streamed yet."""
         view = self._view(messages, named)
-        for delta in self.model.generate_stream(view.messages, *args, **named):
+        try:
+            deltas = self._begun(view, *args, **named)
+        except Exception as error:
+            view = self.history.view_after_overflow(error, self._codec, messages, **self._asked(named))
+            deltas = self._begun(view, *args, **named)
+        for delta in deltas:
             yield delta
             if delta.token_usage is not None and delta.token_usage.input_tokens:
                 self.history.observe(view, delta.token_usage.input_tokens)
+
+    def _begun(self, view: HostView[ChatMessage], *args: Any, **named: Any) -> Iterator[Any]:
+        """A streamed reply whose first delta has arrived."""
+        deltas = iter(self.model.generate_stream(view.messages, *args, **named))
+        return chain(list(islice(deltas, 1)), deltas)
 
     @property
     def tools(self) -> list[Tool]:

@@ -2,10 +2,12 @@
 
     agent = Agent(model=model, tools=tools, conversation_manager=PlimsollConversationManager(window=64_000))
 
-Use one manager for each agent. It replaces Strands' own managers, so nothing is trimmed or summarised twice.
+It replaces Strands' own managers, so nothing is trimmed or summarised twice. Several agents may share a manager.
 """
 
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from plimsoll.context.markers import NOTE
 from plimsoll.integrations.bedrock import BedrockCodec, alternating, bedrock_parts
@@ -21,6 +23,15 @@ with host_package("strands", "strands"):
     from strands.tools import PythonAgentTool
 
 
+@dataclass(slots=True)
+class _Invocation:
+    """What is known about the running invocation of an agent."""
+
+    sent: HostView[Any] | None = None
+    overflow: Exception | None = None  # the provider's error for the previous request
+    is_retried: bool = False  # the last request was sent again after an overflow
+
+
 class PlimsollConversationManager(ConversationManager):
     """Compacts conversations before model calls. Options are those of `AdapterOptions`."""
 
@@ -28,8 +39,7 @@ class PlimsollConversationManager(ConversationManager):
         super().__init__()
         self.history = HistoryCompactor(**options)
         self._codec = BedrockCodec()
-        self._sent: HostView[Any] | None = None
-        self._overflow: Exception | None = None  # the provider's error for the previous request
+        self._running: WeakKeyDictionary[Any, _Invocation] = WeakKeyDictionary()
 
     @property
     def tools(self) -> list[Any]:
@@ -63,13 +73,13 @@ class PlimsollConversationManager(ConversationManager):
             "tools": [function_tool(s["name"], s["description"], s["inputSchema"]["json"]) for s in specs],
             "model": str((context.model.get_config() or {}).get("model_id") or ""),
         }
-        if self._overflow is None:
+        running = self._of(context.agent)
+        error, running.overflow = running.overflow, None
+        if error is None:
             view = await self.history.view_async(self._codec, context.messages, **asked)
         else:
-            view = await self.history.view_after_overflow_async(
-                self._overflow, self._codec, context.messages, **asked
-            )
-        self._sent = view
+            view = await self.history.view_after_overflow_async(error, self._codec, context.messages, **asked)
+        running.sent = view
         if view.has_note:
             context = context.replace(system_prompt=[*prompt, {"text": NOTE}])
         if not view.changed:
@@ -77,19 +87,25 @@ class PlimsollConversationManager(ConversationManager):
         return context.replace(messages=alternating(view.messages, context.messages))
 
     def _observe(self, event: Any) -> None:
-        if event.stop_response is None or self._sent is None:
+        running = self._of(event.agent)
+        if event.stop_response is None or running.sent is None:
             return
-        self._overflow = None
+        running.is_retried = False
         usage = event.stop_response.message.get("metadata", {}).get("usage", {})
         # Bedrock counts cache reads in the total, not in the input.
         counted = usage.get("totalTokens", 0) - usage.get("outputTokens", 0)
-        self.history.observe(self._sent, max(counted, usage.get("inputTokens", 0)))
+        self.history.observe(running.sent, max(counted, usage.get("inputTokens", 0)))
+
+    def _of(self, agent: Any) -> _Invocation:
+        return self._running.setdefault(agent, _Invocation())
 
     def apply_management(self, agent: Any, **kwargs: Any) -> None:
-        """Do nothing: the history does not change."""
+        """The end of an invocation; the history does not change."""
+        self._running.pop(agent, None)
 
     def reduce_context(self, agent: Any, e: Exception | None = None, **kwargs: Any) -> None:
         """After an overflow, compact before the next attempt; raise the error if that was not enough."""
-        if e is not None and self._overflow is not None:
+        running = self._of(agent)
+        if e is not None and running.is_retried:
             raise e
-        self._overflow = e
+        running.overflow, running.is_retried = e, e is not None

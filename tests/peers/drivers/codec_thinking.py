@@ -110,6 +110,27 @@ def _llama_index() -> tuple[Any, Callable[[str], Any], Callable[[int], list[Any]
     return LlamaIndexCodec(), lambda text: ChatMessage(role="user", content=text), turn
 
 
+def _langchain() -> tuple[Any, Callable[[str], Any], Callable[[int], list[Any]]]:
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+    from plimsoll.integrations.langchain_messages import LangChainCodec
+
+    def turn(n: int) -> list[Any]:
+        thinking = {"type": "thinking", "thinking": f"thought {n}", "signature": f"signed{n}."}
+        text = {"type": "text", "text": "Look.", "cache_control": {"type": "ephemeral"}}
+        call = {"name": "look", "args": {}, "id": f"c{n}"}
+        said = AIMessage([thinking, text], id=f"said{n}", tool_calls=[call])
+        return [said, ToolMessage(FILLER, tool_call_id=f"c{n}", name="look", status="error")]
+
+    return LangChainCodec(), HumanMessage, turn
+
+
+def _kept_fields(messages: list[Any]) -> bool:
+    """Whether every reply has its id and its cache marker."""
+    replies = [one for one in messages if one.type == "ai"]
+    return all(one.id and "ephemeral" in str(one.content) for one in replies)
+
+
 def _with_images(host: str) -> Any:
     """A message with three images; None where the test has none for this host."""
     if host == "pydantic-ai":
@@ -164,6 +185,8 @@ def _checked(host: str) -> dict[str, Any]:
         assert view.compacted
         assert not later.compacted
         assert len(view.messages) < len(history)
+        if host == "langchain":
+            assert _kept_fields(view.messages)
         result |= {name: _signatures(view.messages), f"{name}_later": _signatures(later.messages)}
     return result
 
@@ -174,6 +197,7 @@ _HOSTS = {
     "openhands": _openhands,
     "pydantic-ai": _pydantic_ai,
     "llama-index": _llama_index,
+    "langchain": _langchain,
 }
 
 if __name__ == "__main__":
