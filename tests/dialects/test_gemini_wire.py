@@ -180,8 +180,9 @@ def test_googles_own_words_for_an_end_are_kept(native, reason):
 
 
 def test_a_blocked_prompt_is_a_filtered_reply_and_a_reply_without_candidate_is_malformed():
-    blocked = gemini.decode_reply({"promptFeedback": {"blockReason": "SAFETY"}})
-    assert (blocked.finish_reason, blocked.message["content"]) == ("content_filter", "")
+    for reason in ("SAFETY", "OTHER"):
+        blocked = gemini.decode_reply({"promptFeedback": {"blockReason": reason}})
+        assert (blocked.finish_reason, blocked.message["content"]) == ("content_filter", "")
     for body in (None, {}, {"candidates": []}, [1], {"error": {"message": "x"}}):
         with pytest.raises(MalformedReply):
             gemini.decode_reply(body)

@@ -263,7 +263,7 @@ class LanternDialect(Dialect):
     def error_body(self, status: int, message: str, kind: str | None = None, code: str | None = None) -> Body:
         return {"fault": {"name": self.error_kind(status), "text": message}}
 
-    def failure_event(self, status: int, message: str) -> SseEvent:
+    def failure_event(self, status: int, message: str, begun: SseEvent | None = None) -> SseEvent:
         return json_event(self.error_body(status, message), "fault")
 
     def is_error(self, body: Body) -> bool:

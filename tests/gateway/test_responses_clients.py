@@ -17,7 +17,7 @@ from clients import (
 from gateway_server import RunningGateway, settings_for
 from postgres_server import server as postgres
 
-from plimsoll.dialects import ChatRequest
+from plimsoll.dialects import ChatRequest, SseParser
 from plimsoll.testing.prefix import broken_prefixes
 from plimsoll.testing.scripted_server import ScriptedAnswer, ScriptedServer, fault, think
 
@@ -197,3 +197,20 @@ def test_an_overflow_that_openai_reports_inside_a_stream_is_compacted_away_or_to
     told = asking.last
     assert told.status_code == (200 if client == "responses" else 400)
     assert ("context_length_exceeded" if client == "responses" else "context window") in told.text
+
+
+@pytest.mark.parametrize("upstream", ["responses", "anthropic"])
+def test_a_stream_that_is_cut_off_ends_with_the_failure_of_the_response_that_began(
+    upstream: str, tmp_path: Path
+) -> None:
+    with (
+        ScriptedServer([fault("cut", after=6)], model="gpt-4.1") as server,
+        RunningGateway(settings_for(server, upstream), tmp_path) as gateway,
+    ):
+        body = {"model": "gpt-4.1", "input": "Hello.", "stream": True}
+        answer = http().post(
+            f"{gateway.openai_url}/responses", json=body, headers={"authorization": "Bearer key"}
+        )
+    events = [event.decoded() or {} for event in SseParser().feed(answer.content)]
+    assert [event["type"] for event in events][:: len(events) - 1] == ["response.created", "response.failed"]
+    assert events[-1]["response"]["id"] == events[0]["response"]["id"] != ""

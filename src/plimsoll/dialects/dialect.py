@@ -379,8 +379,8 @@ class Dialect(ABC):
         """The body of a failed request."""
 
     @abstractmethod
-    def failure_event(self, status: int, message: str) -> SseEvent:
-        """The event that ends a stream with an error."""
+    def failure_event(self, status: int, message: str, begun: SseEvent | None = None) -> SseEvent:
+        """The event that ends a stream with an error; `begun` is the first event of the stream."""
 
     def overflow_event(self, message: str) -> SseEvent | None:
         """The event that reports a prompt that is too long; None if clients rely on the status."""

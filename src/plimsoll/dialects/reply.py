@@ -91,8 +91,20 @@ class MessageDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockStart:
+    """The start of a block that has fields of its own; `extra` is the block by dialect."""
+
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class BlockEnd:
-    """The end of the current block; the next delta starts a new one, even of the same kind."""
+    """The end of the current block; the next delta starts a new one, even of the same kind.
+
+    `extra` is the complete block by dialect; that dialect's encoder writes it unchanged.
+    """
+
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +139,7 @@ Delta: TypeAlias = (
     | ToolCallDelta
     | BlockDelta
     | MessageDelta
+    | BlockStart
     | BlockEnd
     | Finish
     | UsageReport

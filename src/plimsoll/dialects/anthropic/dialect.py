@@ -203,7 +203,7 @@ class AnthropicDialect(Dialect):
     def error_body(self, status: int, message: str, kind: str | None = None, code: str | None = None) -> Body:
         return encode_error(kind or self.error_kind(status), message)
 
-    def failure_event(self, status: int, message: str) -> SseEvent:
+    def failure_event(self, status: int, message: str, begun: SseEvent | None = None) -> SseEvent:
         return json_event(self.error_body(status, message), "error")
 
 

@@ -2,9 +2,7 @@
 
     message_start · (content_block_start · content_block_delta… · content_block_stop)… · message_delta · message_stop
 
-Blocks are sequential here, while OpenAI's wire may interleave the deltas of
-parallel calls, so a second call waits until the first is complete. The last
-events contain the finish reason and the usage.
+The last events contain the finish reason and the usage.
 """
 
 import json
@@ -29,6 +27,7 @@ from plimsoll.dialects.reply import (
     ToolCallDelta,
     UsageReport,
 )
+from plimsoll.dialects.sequential import SequentialEncoder
 from plimsoll.dialects.sse import SseEvent, json_event
 from plimsoll.dialects.usage import Usage, usage_to_anthropic
 
@@ -38,23 +37,22 @@ _EMPTY: dict[str, dict[str, Any]] = {
 }
 
 
-class AnthropicStreamEncoder:
+class AnthropicStreamEncoder(SequentialEncoder):
     """Call `encode()` with each delta and `finish()` at the end."""
 
     def __init__(self, id: str = "", model: str = "") -> None:
+        super().__init__()
         self._id, self._model = id, model
         self._begun = False
         self._index = -1
         self._open: str | None = None
         self._sealed = False
         self._call: int | None = None
-        self._waiting: dict[int, ToolCallDelta] = {}
         self._ids = CallIds()
         self._finish: Finish | None = None
         self._usage: Usage | None = None
 
-    def encode(self, delta: Delta) -> list[SseEvent]:
-        """The events for one delta."""
+    def _encoded(self, delta: Delta) -> list[SseEvent]:
         match delta:
             case Start(id, model):
                 self._id, self._model = self._id or id, self._model or model
@@ -82,8 +80,7 @@ class AnthropicStreamEncoder:
                 return self.fail(kind, message)
         return []
 
-    def finish(self) -> list[SseEvent]:
-        """The events that end the stream."""
+    def _ending(self) -> list[SseEvent]:
         events = self._first() + self._close()
         reason, native = (self._finish.reason, self._finish.native) if self._finish else ("stop", None)
         ended = {"stop_reason": finish_to_anthropic(reason, native), "stop_sequence": None}
@@ -116,15 +113,10 @@ class AnthropicStreamEncoder:
         return [*events, _event(start)]
 
     def _close(self) -> list[SseEvent]:
-        """End the open block, and write the calls that were waiting."""
-        events: list[SseEvent] = []
-        if self._open is not None:
-            events.append(_event({"type": "content_block_stop", "index": self._index}))
+        """End the open block."""
+        is_open = self._open is not None
         self._open = self._call = None
-        waiting, self._waiting = self._waiting, {}
-        for delta in waiting.values():
-            events += self._tool(delta) + self._close()
-        return events
+        return [_event({"type": "content_block_stop", "index": self._index})] if is_open else []
 
     def _whole(self, block: dict[str, Any]) -> list[SseEvent]:
         arguments = block.get("input")
@@ -143,11 +135,7 @@ class AnthropicStreamEncoder:
 
     def _tool(self, delta: ToolCallDelta) -> list[SseEvent]:
         events: list[SseEvent] = []
-        if self._call is not None and self._call != delta.index:
-            before = self._waiting.get(delta.index, ToolCallDelta(delta.index))
-            self._waiting[delta.index] = _joined(before, delta)
-            return []
-        if self._call is None:
+        if self._call != delta.index:
             events = self._close()
             self._call = delta.index
             extra = delta.extra.get("anthropic")
@@ -159,16 +147,6 @@ class AnthropicStreamEncoder:
 
     def _step(self, step: dict[str, Any]) -> SseEvent:
         return _event({"type": "content_block_delta", "index": self._index, "delta": step})
-
-
-def _joined(before: ToolCallDelta, more: ToolCallDelta) -> ToolCallDelta:
-    return ToolCallDelta(
-        index=before.index,
-        id=before.id or more.id,
-        name=before.name or more.name,
-        arguments=before.arguments + more.arguments,
-        extra={**before.extra, **more.extra},
-    )
 
 
 def _event(data: dict[str, Any]) -> SseEvent:

@@ -38,11 +38,16 @@ def is_signed(block: dict[str, Any]) -> bool:
     return block.get("type") == "redacted_thinking" or bool(block.get("signature"))
 
 
+def without_index(block: dict[str, Any]) -> dict[str, Any]:
+    """A thinking block without its position in a stream, which clients of OpenAI's wire send back."""
+    return {key: value for key, value in block.items() if key != "index"}
+
+
 def thinking_of(message: Message) -> list[dict[str, Any]]:
     """The thinking blocks of a canonical message, including unsigned reasoning."""
     blocks = message.get("thinking_blocks")
     if isinstance(blocks, list) and blocks:
-        return [block for block in blocks if isinstance(block, dict)]
+        return [without_index(block) for block in blocks if isinstance(block, dict)]
     reasoning = message.get("reasoning_content")
     if isinstance(reasoning, str) and reasoning:
         return [{"type": "thinking", "thinking": reasoning, "signature": ""}]

@@ -249,7 +249,7 @@ class GeminiDialect(Dialect):
     def error_body(self, status: int, message: str, kind: str | None = None, code: str | None = None) -> Body:
         return encode_error(status, message)
 
-    def failure_event(self, status: int, message: str) -> SseEvent:
+    def failure_event(self, status: int, message: str, begun: SseEvent | None = None) -> SseEvent:
         return json_event(encode_error(status, message))
 
     def error_fields(self, body: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from plimsoll.dialects.error_kinds import anthropic_kind
+
 _STATUSES = {
     400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 402: "PERMISSION_DENIED", 403: "PERMISSION_DENIED",
     404: "NOT_FOUND", 405: "UNIMPLEMENTED", 408: "DEADLINE_EXCEEDED", 409: "ABORTED", 413: "INVALID_ARGUMENT",
@@ -13,11 +15,11 @@ _CODES = {
     "NOT_FOUND": 404, "ABORTED": 409, "RESOURCE_EXHAUSTED": 429, "CANCELLED": 499, "INTERNAL": 500,
     "UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504,
 }  # fmt: skip
-# Error types of other providers that end a stream.
+# Error types that end a stream.
 _KINDS = {
-    "rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 429, "billing_error": 403,
-    "authentication_error": 401, "permission_error": 403, "not_found_error": 404, "invalid_request_error": 400,
-    "request_too_large": 413, "overloaded_error": 503, "timeout_error": 504, "context_length_exceeded": 400,
+    "rate_limit_error": 429, "billing_error": 403, "authentication_error": 401, "permission_error": 403,
+    "not_found_error": 404, "invalid_request_error": 400, "request_too_large": 413, "overloaded_error": 503,
+    "timeout_error": 504,
 }  # fmt: skip
 _RETRY = "type.googleapis.com/google.rpc.RetryInfo"
 
@@ -34,7 +36,7 @@ def encode_error(status: int, message: str) -> dict[str, Any]:
 
 def code_of(kind: str) -> int:
     """The status code of an error type, Google's or another provider's."""
-    return _CODES.get(kind) or _KINDS.get(kind, 500)
+    return _CODES.get(kind) or _KINDS.get(anthropic_kind(kind), 500)
 
 
 def error_fields(body: Any) -> Any:

@@ -87,12 +87,14 @@ def decode_reply(body: Any, make_id: Callable[[], str] = new_call_id) -> Reply:
     blocked = _blocked(body)
     message = named(message_of(candidate.get("content")), make_id)
     native = candidate.get("finishReason", blocked)
+    # The reasons for a blocked prompt, which has no candidate, are others than those of a candidate.
+    finish = finish_from_gemini(native, bool(tool_calls(message))) if candidate else "content_filter"
     rest = {name: value for name, value in candidate.items() if name not in _CANDIDATE}
     extra = {name: value for name, value in body.items() if name not in _NAMED}
     extra |= {"candidate": rest} if rest else {}
     return Reply(
         message=message,
-        finish_reason=finish_from_gemini(native, bool(tool_calls(message))),
+        finish_reason=finish,
         usage=usage_from_gemini(body.get("usageMetadata")),
         id=str(body.get("responseId") or ""),
         model=str(body.get("modelVersion") or ""),

@@ -17,6 +17,7 @@ from plimsoll.dialects.gemini.reply import decode_reply, finish_from_gemini
 from plimsoll.dialects.gemini.spelling import camel_cased
 from plimsoll.dialects.reply import (
     BlockDelta,
+    BlockEnd,
     Delta,
     Failure,
     Finish,
@@ -93,7 +94,7 @@ class GeminiStreamDecoder(StreamDecoder):
             index, self._calls = self._calls, self._calls + 1
             extra: dict[str, Any] = {name: call[name] for name in ("extra_content", "gemini") if name in call}
             arguments = arguments_from(part["functionCall"].get("args"))
-            return [ToolCallDelta(index, call["id"], call["function"]["name"], arguments, extra)]
+            return [ToolCallDelta(index, call["id"], call["function"]["name"], arguments, extra), BlockEnd()]
         found = part_from_wire(part)
         if found is None:
             return []

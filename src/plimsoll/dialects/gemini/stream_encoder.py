@@ -25,21 +25,22 @@ from plimsoll.dialects.reply import (
     ToolCallDelta,
     UsageReport,
 )
+from plimsoll.dialects.sequential import SequentialEncoder
 from plimsoll.dialects.sse import SseEvent, json_event
 from plimsoll.dialects.usage import Usage, usage_to_gemini
 
 
-class GeminiStreamEncoder:
+class GeminiStreamEncoder(SequentialEncoder):
     """Call `encode()` with each delta and `finish()` at the end."""
 
     def __init__(self, id: str = "", model: str = "") -> None:
+        super().__init__()
         self._id, self._model = id, model
         self._calls: dict[int, dict[str, Any]] = {}  # calls that are not sent yet
         self._finish: Finish | None = None
         self._usage: Usage | None = None
 
-    def encode(self, delta: Delta) -> list[SseEvent]:
-        """The events for one delta."""
+    def _encoded(self, delta: Delta) -> list[SseEvent]:
         match delta:
             case Start(id, model):
                 self._id, self._model = self._id or id, self._model or model
@@ -61,8 +62,7 @@ class GeminiStreamEncoder:
                 return [json_event(encode_error(code_of(kind), message))]
         return []
 
-    def finish(self) -> list[SseEvent]:
-        """The events that end the stream."""
+    def _ending(self) -> list[SseEvent]:
         reason, native = (self._finish.reason, self._finish.native) if self._finish else ("stop", None)
         parts = self._whole_calls() or [{"text": ""}]
         candidate = {
@@ -91,7 +91,6 @@ class GeminiStreamEncoder:
         return [_call_part(call) for call in calls]
 
     def _parts(self, *parts: dict[str, Any]) -> list[SseEvent]:
-        # In other dialects, a new block follows a call, so the calls before it are complete.
         content = {"role": "model", "parts": [*self._whole_calls(), *parts]}
         return [self._event({"content": content, "index": 0})]
 

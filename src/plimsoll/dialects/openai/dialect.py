@@ -175,7 +175,7 @@ class OpenAiDialect(Dialect):
         body["error"]["code"] = code
         return body
 
-    def failure_event(self, status: int, message: str) -> SseEvent:
+    def failure_event(self, status: int, message: str, begun: SseEvent | None = None) -> SseEvent:
         return json_event(self.error_body(status, message))
 
 

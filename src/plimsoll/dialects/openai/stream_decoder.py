@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from plimsoll.dialects.blocks.assistant import without_index
 from plimsoll.dialects.blocks.tool_ids import new_call_id
 from plimsoll.dialects.collect import StreamDecoder
 from plimsoll.dialects.finish import finish_from_openai
@@ -79,7 +80,7 @@ class OpenAiStreamDecoder(StreamDecoder):
     def _delta(self, delta: dict[str, Any]) -> list[Delta]:
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
         deltas: list[Delta] = [ReasoningDelta(reasoning)] if isinstance(reasoning, str) and reasoning else []
-        for block in _dicts(delta.get("thinking_blocks")):
+        for block in map(without_index, _dicts(delta.get("thinking_blocks"))):
             if block.get("type") == "redacted_thinking":
                 deltas.append(BlockDelta(block))
             elif signature := block.get("signature"):

@@ -41,10 +41,11 @@ class OpenAiStreamEncoder:
         legacy: bool = False,
     ) -> None:
         self._legacy, self._called = legacy, False
+        self._has_arguments: dict[int, bool] = {}  # by call
         self._id, self._model, self._created = id, model, created
         self._include_usage = include_usage
         self._begun = False
-        self._thought = ""
+        self._thought, self._thinking_blocks = "", 0
         self._finish: Finish | None = None
         self._usage: Usage | None = None
 
@@ -62,9 +63,9 @@ class OpenAiStreamEncoder:
             case SignatureDelta(signature):
                 block = {"type": "thinking", "thinking": self._thought, "signature": signature}
                 self._thought = ""
-                return self._chunk({"thinking_blocks": [block]})
+                return self._thinking_block(block)
             case BlockDelta(block) if block.get("type") == "redacted_thinking":
-                return self._chunk({"thinking_blocks": [block]})
+                return self._thinking_block(block)
             case MessageDelta(fields):
                 return self._chunk(fields)
             case ToolCallDelta():
@@ -80,7 +81,10 @@ class OpenAiStreamEncoder:
     def finish(self) -> list[SseEvent]:
         """The events that end the stream."""
         reason = str(self._finish.reason) if self._finish else "stop"
-        events = self._chunk({}, "function_call" if self._legacy and self._called else reason)
+        # Clients parse the arguments, and other providers may stream none for a tool without parameters.
+        bare = [number for number, has_any in self._has_arguments.items() if not has_any]
+        events = [event for number in bare for event in self._call(ToolCallDelta(number, arguments="{}"))]
+        events += self._chunk({}, "function_call" if self._legacy and self._called else reason)
         if self._include_usage and self._usage:
             body = {**self._envelope(), "choices": [], "usage": usage_to_openai(self._usage)}
             events.append(json_event(body))
@@ -92,10 +96,18 @@ class OpenAiStreamEncoder:
 
     def _call(self, delta: ToolCallDelta) -> list[SseEvent]:
         self._called = True
+        self._has_arguments[delta.index] = self._has_arguments.get(delta.index, False) or bool(
+            delta.arguments
+        )
         call = _call(delta)
         if not self._legacy:
             return self._chunk({"tool_calls": [call]})
         return self._chunk({"function_call": call["function"]}) if delta.index == 0 else []
+
+    def _thinking_block(self, block: dict[str, Any]) -> list[SseEvent]:
+        # OpenAI's SDK merges list items by their index, and rejects items without one.
+        number, self._thinking_blocks = self._thinking_blocks, self._thinking_blocks + 1
+        return self._chunk({"thinking_blocks": [{"index": number, **block}]})
 
     def _chunk(self, delta: dict[str, Any], reason: str | None = None) -> list[SseEvent]:
         if not self._begun:

@@ -7,6 +7,7 @@ from typing import Any
 from plimsoll.context.markers import NOTE, has_note
 from plimsoll.dialects.addresses import base_path, with_path
 from plimsoll.dialects.answer_format import answer_format, responses_format
+from plimsoll.dialects.answer_limits import whole_number
 from plimsoll.dialects.dialect import Dialect
 from plimsoll.dialects.efforts import effort_of
 from plimsoll.dialects.interfaces import Body, ReplyDecoder, ReplyEncoder, WireMessage
@@ -37,6 +38,7 @@ from plimsoll.dialects.responses.tools import decode_tools
 from plimsoll.dialects.sse import SseEvent, json_event
 from plimsoll.dialects.translation import with_modern_tools
 from plimsoll.dialects.usage import Usage, usage_from_openai
+from plimsoll.errors import MalformedReply
 from plimsoll.messages import Message
 from plimsoll.models import ModelCard
 
@@ -265,8 +267,9 @@ class ResponsesDialect(Dialect):
     def error_body(self, status: int, message: str, kind: str | None = None, code: str | None = None) -> Body:
         return _CHAT.error_body(status, message, kind, code)
 
-    def failure_event(self, status: int, message: str) -> SseEvent:
-        return _failed(_CODES.get(status, "server_error" if status >= 500 else "invalid_prompt"), message)
+    def failure_event(self, status: int, message: str, begun: SseEvent | None = None) -> SseEvent:
+        code = _CODES.get(status, "server_error" if status >= 500 else "invalid_prompt")
+        return _failed(code, message, _response_in(begun))
 
     def error_in(self, event: Body) -> Body | None:
         response = event.get("response")
@@ -290,8 +293,29 @@ def _adds_tools(item: Any) -> bool:
     return isinstance(item, dict) and item.get("type") == ADDED_TOOLS
 
 
-def _failed(code: str, message: str) -> SseEvent:
-    response = envelope("", "", {}, 0, [], None, None, status="failed", error=error_object(code, message))
+def _response_in(event: SseEvent | None) -> Body:
+    """The response that an event describes; empty if it describes none."""
+    try:
+        response = ((event.decoded() if event else None) or {}).get("response")
+    except MalformedReply:
+        response = None
+    return response if isinstance(response, dict) else {}
+
+
+def _failed(code: str, message: str, begun: Body | None = None) -> SseEvent:
+    """The failure of a response; OpenAI's SDK rejects one with another id than that of the response that began."""
+    known = begun or {}
+    response = envelope(
+        str(known.get("id") or ""),
+        str(known.get("model") or ""),
+        known,
+        whole_number(known.get("created_at")),
+        [],
+        None,
+        None,
+        status="failed",
+        error=error_object(code, message),
+    )
     return json_event(
         {"type": "response.failed", "sequence_number": 0, "response": response}, "response.failed"
     )

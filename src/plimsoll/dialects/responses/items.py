@@ -25,6 +25,7 @@ from plimsoll.messages import Message, parts_of, tool_calls
 
 Item = dict[str, Any]
 GROUP = "items"  # the key of a wire message with several items
+BETWEEN_THOUGHTS = "\n\n"  # between the parts of a reasoning summary
 _OF_ANSWERS = frozenset({"reasoning", "mcp_list_tools", "mcp_approval_request", "program"})
 
 
@@ -126,7 +127,7 @@ def assistant_message(items: Sequence[Item]) -> Message:
     if signed:
         message["thinking_blocks"] = signed
     elif thoughts:
-        message["reasoning_content"] = "\n\n".join(thoughts)
+        message["reasoning_content"] = BETWEEN_THOUGHTS.join(thoughts)
     message["content"] = shortest(parts) if parts or not calls else None
     if calls:
         message["tool_calls"] = calls

@@ -180,13 +180,13 @@ def envelope(
 
 
 def usage_to_responses(usage: Usage) -> dict[str, Any]:
-    """The `usage` object of a response; `input_tokens` includes cached tokens."""
-    details = {"cached_tokens": usage.cache_read_tokens or 0}
-    if usage.cache_write_tokens is not None:
-        details["cache_write_tokens"] = usage.cache_write_tokens
+    """The `usage` object of a response; `input_tokens` includes cached tokens, and clients expect every field."""
     return {
         "input_tokens": usage.prompt_tokens,
-        "input_tokens_details": details,
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read_tokens or 0,
+            "cache_write_tokens": usage.cache_write_tokens or 0,
+        },
         "output_tokens": usage.completion_tokens,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
         "total_tokens": usage.total_tokens,

@@ -1,7 +1,7 @@
 """The events of a streamed response -> canonical deltas.
 
-The completed item is authoritative; its earlier events are for display. Servers that send only
-`output_item.done` and `completed` are supported too.
+The completed item is authoritative; its earlier events are for display. So whatever was not streamed is taken from
+it, also for servers that send only `output_item.done` and `completed`.
 """
 
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from plimsoll.dialects.collect import StreamDecoder
 from plimsoll.dialects.reply import (
     BlockEnd,
+    BlockStart,
     Delta,
     Failure,
     Finish,
@@ -20,7 +21,8 @@ from plimsoll.dialects.reply import (
     UsageReport,
 )
 from plimsoll.dialects.responses.calls import call_from, is_call
-from plimsoll.dialects.responses.items import assistant_message, is_message
+from plimsoll.dialects.responses.items import BETWEEN_THOUGHTS, assistant_message, is_message
+from plimsoll.dialects.responses.parts import EXTRAS
 from plimsoll.dialects.responses.reply import decode_reply, finish_of, reply_from
 from plimsoll.dialects.usage import usage_from_openai
 from plimsoll.messages import texts_of
@@ -37,7 +39,9 @@ class ResponsesStreamDecoder(StreamDecoder):
     def __init__(self) -> None:
         super().__init__()
         self._items: dict[int, Item] = {}
-        self._shown: set[int] = set()  # items whose text or arguments were streamed
+        self._started: set[int] = set()  # items that are no calls
+        self._streamed: dict[int, str] = {}  # the text or the arguments of each item so far
+        self._parts: dict[int, Any] = {}  # the part of each item that was streamed last
         self._calls: dict[int, int] = {}  # the index of the call at each output position
         self._response: dict[str, Any] = {}
 
@@ -71,22 +75,28 @@ class ResponsesStreamDecoder(StreamDecoder):
         if isinstance(item, dict):
             return self._done(index, item) if kind.endswith(".done") else self._added(index, item)
         delta = data.get("delta")
-        return self._piece(kind, index, delta) if isinstance(delta, str) else []
+        if not isinstance(delta, str):
+            return []
+        return self._piece(kind, index, delta, data.get("summary_index", data.get("content_index")))
 
     def _added(self, index: int, item: Item) -> list[Delta]:
-        if item.get("type") != "function_call" or not is_call(item):
+        if not is_call(item):
+            self._started.add(index)
+            return [BlockStart({EXTRAS: item})]
+        if item["type"] != "function_call":
             return []
         self._calls[index] = len(self._calls)
         call, _ = call_from({**item, "arguments": ""})
-        self._shown.add(index)
         return [ToolCallDelta(self._calls[index], call["id"], call["function"]["name"])]
 
-    def _piece(self, kind: str, index: int, delta: str) -> list[Delta]:
+    def _piece(self, kind: str, index: int, delta: str, part: Any) -> list[Delta]:
+        before = self._streamed.get(index, "")
+        if kind in _THOUGHTS and before and self._parts.get(index) != part:
+            delta = BETWEEN_THOUGHTS + delta
+        self._streamed[index], self._parts[index] = before + delta, part
         if kind in _TEXTS:
-            self._shown.add(index)
             return [TextDelta(delta)]
         if kind in _THOUGHTS:
-            self._shown.add(index)
             return [ReasoningDelta(delta)]
         if kind == "response.function_call_arguments.delta" and index in self._calls:
             return [ToolCallDelta(self._calls[index], arguments=delta)]
@@ -95,18 +105,29 @@ class ResponsesStreamDecoder(StreamDecoder):
     def _done(self, index: int, item: Item) -> list[Delta]:
         """The deltas for a completed item: the part that was not streamed, and its end."""
         self._items[index] = item
-        if index in self._shown:
-            return [] if index in self._calls else [BlockEnd()]
         if is_call(item):
-            call, _ = call_from(item)
-            number = self._calls.setdefault(index, len(self._calls))
-            function = call["function"]
-            return [ToolCallDelta(number, call["id"], function["name"], function["arguments"])]
+            return [self._rest_of_call(index, item), BlockEnd()]
+        deltas = [] if index in self._started else self._added(index, item)
         if is_message(item):
-            said = "".join(texts_of(assistant_message([item])))
-            return [TextDelta(said), BlockEnd()] if said else []
-        thought = assistant_message([item]).get("reasoning_content")
-        return [ReasoningDelta(thought), BlockEnd()] if thought else []
+            said = self._rest(index, "".join(texts_of(assistant_message([item]))))
+            deltas += [TextDelta(said)] if said else []
+        else:
+            thought = self._rest(index, str(assistant_message([item]).get("reasoning_content") or ""))
+            deltas += [ReasoningDelta(thought)] if thought else []
+        return [*deltas, BlockEnd({EXTRAS: item})]
+
+    def _rest_of_call(self, index: int, item: Item) -> ToolCallDelta:
+        call, _ = call_from(item)
+        function, number = call["function"], self._calls.get(index)
+        if number is not None:
+            return ToolCallDelta(number, arguments=self._rest(index, function["arguments"]))
+        number = self._calls[index] = len(self._calls)
+        return ToolCallDelta(number, call["id"], function["name"], function["arguments"])
+
+    def _rest(self, index: int, whole: str) -> str:
+        """The part of an item's text that was not streamed."""
+        streamed = self._streamed.get(index, "")
+        return whole.removeprefix(streamed) if whole.startswith(streamed) else ""
 
     def _ended(self, response: dict[str, Any]) -> list[Delta]:
         self._is_whole, self._response = True, response

@@ -9,6 +9,7 @@ from typing import Any
 from plimsoll.dialects.reply import (
     BlockDelta,
     BlockEnd,
+    BlockStart,
     Delta,
     Failure,
     Finish,
@@ -19,40 +20,40 @@ from plimsoll.dialects.reply import (
     ToolCallDelta,
     UsageReport,
 )
+from plimsoll.dialects.responses.parts import EXTRAS
 from plimsoll.dialects.responses.reply import Seal, called_item, envelope, item_id, with_id
 from plimsoll.dialects.responses.signed_thinking import sealed
 from plimsoll.dialects.responses.stream_errors import error_object
 from plimsoll.dialects.responses.stream_events import EventNumbers, whole_item
 from plimsoll.dialects.responses.tools import tool_names
+from plimsoll.dialects.sequential import SequentialEncoder
 from plimsoll.dialects.sse import SseEvent
 from plimsoll.dialects.usage import Usage
 
 Item = dict[str, Any]
 
 
-class ResponsesStreamEncoder:
+class ResponsesStreamEncoder(SequentialEncoder):
     """Call `encode()` with each delta and `finish()` at the end.
 
     `created` is the time in seconds, `seal` encrypts signed thinking.
     """
 
     def __init__(self, asked: dict[str, Any], created: int, seal: Seal = sealed) -> None:
+        super().__init__()
         self._asked, self._created, self._seal = asked, created, seal
         self._kinds = tool_names(asked.get("tools") or ())
         self._numbers = EventNumbers()
         self._id, self._model, self._begun, self._failed = "", "", False, False
         self._output: list[Item] = []
         self._open: Item | None = None  # the current item
+        self._given_id = ""  # of the next item, if its provider named it
         self._call_index = -1
         self._thinking: list[dict[str, Any]] = []  # signed blocks of the open reasoning item
         self._usage: Usage | None = None
         self._finish: Finish | None = None
 
-    def encode(self, delta: Delta) -> list[SseEvent]:
-        """The events for one delta."""
-        if isinstance(delta, Start):
-            self._id, self._model = self._id or delta.id, self._model or delta.model
-            return self._beginning()
+    def _encoded(self, delta: Delta) -> list[SseEvent]:
         match delta:
             case TextDelta(text) if text:
                 return [*self._opened("message"), *self._text(text)]
@@ -68,16 +69,28 @@ class ResponsesStreamEncoder:
                 return opened
             case ToolCallDelta():
                 return self._call(delta)
+            case BlockStart(extra):
+                self._given_id = str((extra.get(EXTRAS) or {}).get("id") or "")
+                return self._closed()
+            case BlockEnd(extra):
+                return self._ended(extra.get(EXTRAS))
+        return self._outside(delta)
+
+    def _outside(self, delta: Delta) -> list[SseEvent]:
+        """The events for a delta that belongs to no item."""
+        match delta:
+            case Start(id, model):
+                self._id, self._model = self._id or id, self._model or model
+                return self._beginning()
             case Finish():
                 self._finish = delta
             case UsageReport(usage):
                 self._usage = usage
             case Failure(kind, message):
                 return self._fail(kind, message)
-        return self._closed() if isinstance(delta, BlockEnd) and self._is_message() else []
+        return []
 
-    def finish(self) -> list[SseEvent]:
-        """The events that end the stream."""
+    def _ending(self) -> list[SseEvent]:
         if self._failed:
             return []
         events = [*self._beginning(), *self._closed()]
@@ -112,7 +125,8 @@ class ResponsesStreamEncoder:
         if self._open is not None and self._open["type"] == kind:
             return []
         events = [*self._beginning(), *self._closed()]
-        item: Item = {"id": item_id(kind, self._id, len(self._output)), "type": kind}
+        item: Item = {"id": self._given_id or item_id(kind, self._id, len(self._output)), "type": kind}
+        self._given_id = ""
         if kind == "message":
             item |= {"status": "in_progress", "role": "assistant", "content": []}
         else:
@@ -197,7 +211,19 @@ class ResponsesStreamEncoder:
         item = called_item(plain, canonical, self._kinds)
         return {**with_id(item, self._id, len(self._output)), "status": status}
 
-    def _closed(self) -> list[SseEvent]:
+    def _ended(self, given: Item | None) -> list[SseEvent]:
+        """End the current item at the end of a block; `given` is the item as its provider wrote it."""
+        if given is None:
+            # Several thinking blocks form one reasoning item.
+            return [] if self._open is None or self._open["type"] == "reasoning" else self._closed()
+        if self._open is not None and self._open["type"] == given.get("type"):
+            return self._closed(given)
+        events = [*self._beginning(), *self._closed()]
+        self._given_id = ""
+        self._output.append(given)
+        return [*events, *whole_item(self._numbers, len(self._output) - 1, given)]
+
+    def _closed(self, given: Item | None = None) -> list[SseEvent]:
         """End the current item."""
         item, self._open = self._open, None
         if item is None:
@@ -212,7 +238,7 @@ class ResponsesStreamEncoder:
             name = "response.function_call_arguments.done"
             events = [self._numbers.event(name, **at, name=done["name"], arguments=done["arguments"])]
         else:
-            done = item
+            done = {**given, "id": item["id"]} if given else item
             events = self._parts_done(item, {"item_id": item["id"], "output_index": index})
             self._output.append(done)
             self._thinking = []
@@ -249,6 +275,3 @@ class ResponsesStreamEncoder:
     def _at(self) -> Item:
         assert self._open is not None
         return {"item_id": self._open["id"], "output_index": len(self._output)}
-
-    def _is_message(self) -> bool:
-        return self._open is not None and self._open["type"] == "message"

@@ -6,6 +6,8 @@ the rest.
 
 from typing import Any
 
+from plimsoll.dialects.error_kinds import common_kind
+
 _CODES = {
     "rate_limit_error": "rate_limit_exceeded",
     "tokens": "rate_limit_exceeded",
@@ -14,10 +16,12 @@ _CODES = {
     "overloaded_error": "server_is_overloaded",
     "api_error": "server_error",
     "timeout_error": "server_error",
+    "invalid_request_error": "invalid_prompt",
     "error": "server_error",
 }
 
 
 def error_object(kind: str, message: str) -> dict[str, Any]:
     """The `error` of a failed response."""
+    kind = common_kind(kind)
     return {"code": _CODES.get(kind, kind), "message": message}

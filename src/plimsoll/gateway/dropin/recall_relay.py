@@ -128,6 +128,7 @@ class RecallRelay:
         wants_usage = not request.dialect.can_ask_for_usage(self._asked)
         self._encoder = request.dialect.encoder(self._asked, int(time.time()), wants_usage)
         self.has_begun = False  # the client has received the start of a stream
+        self._begun = b""  # the first events that the client received
         self._is_encoded = False
 
     async def relay(
@@ -140,8 +141,8 @@ class RecallRelay:
 
     async def fail(self, error: Exception) -> None:
         """End a stream that has begun with an error event."""
-        event = self._request.dialect.failure_event(500, str(error))
-        await self._send({"type": "http.response.body", "body": event.encode()})
+        last = broken_off(self._request.dialect, error, self._begun)
+        await self._send({"type": "http.response.body", "body": last})
 
     # A reply that is not streamed
 
@@ -199,7 +200,7 @@ class RecallRelay:
             if decoder.failure is None and not decoder.complete:
                 raise BrokenReply("The upstream's reply was cut off.", status=502)
         except (ProviderError, MalformedReply, ValueError, RecursionError) as error:
-            await self._send({"type": "http.response.body", "body": broken_off(out, error)})
+            await self.fail(error)
             return None
         if decoder.failure is not None:
             await self._send({"type": "http.response.body", "body": closing_comment(out, meter.reported)})
@@ -244,7 +245,11 @@ class RecallRelay:
         meter.received(said)
         if out.asks_for_usage:
             said = self._request.dialect.without_usage(said)
+        await self._send_more(said)
+
+    async def _send_more(self, said: bytes) -> None:
         if said:
+            self._begun = self._begun or said
             await self._send({"type": "http.response.body", "body": said, "more_body": True})
 
     def _without_tool(self, event: SseEvent) -> SseEvent:
@@ -256,9 +261,8 @@ class RecallRelay:
 
     async def _write(self, deltas: Sequence[Delta], meter: Meter) -> None:
         said = b"".join(event.encode() for delta in deltas for event in self._encoder.encode(delta))
-        if said:
-            meter.received(said)
-            await self._send({"type": "http.response.body", "body": said, "more_body": True})
+        meter.received(said)
+        await self._send_more(said)
 
     async def _end(self, out: UpstreamRequest, reply: Reply) -> None:
         last = b""

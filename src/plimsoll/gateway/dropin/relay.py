@@ -97,7 +97,7 @@ async def _stream(
     watch, without_usage = UsageWatch(out.client_request.dialect), out.client_request.dialect.without_usage
     headers = [*returned_headers(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    rest, keys = b"", [secret.encode() for secret in out.target.secrets if secret]
+    begun, rest, keys = b"", b"", [secret.encode() for secret in out.target.secrets if secret]
     try:
         while piece := await answer.read_chunk():
             watch.feed(piece)
@@ -108,11 +108,12 @@ async def _stream(
             if whole and out.asks_for_usage:
                 whole = without_usage(whole)
             if whole:
+                begun = begun or whole
                 await send({"type": "http.response.body", "body": whole, "more_body": True})
         rest = without_usage(rest) if out.asks_for_usage else rest
         last = rest + closing_comment(out, watch.usage())
     except ProviderError as error:
-        last = broken_off(out, error)
+        last = broken_off(out.client_request.dialect, error, begun)
     finally:
         meter.watched(watch)
     await send({"type": "http.response.body", "body": last})
@@ -143,7 +144,10 @@ async def _translated_stream(
     headers = [EVENTS, *request_ids(answer.headers), *opening_headers(out)]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
+    begun = b""
+
     async def pass_on(deltas: Sequence[Delta]) -> None:
+        nonlocal begun
         events: list[SseEvent] = []
         for delta in deltas:
             if isinstance(delta, UsageReport):
@@ -152,6 +156,7 @@ async def _translated_stream(
         if events:
             said = b"".join(event.encode() for event in events)
             meter.received(said)
+            begun = begun or said
             await send({"type": "http.response.body", "body": said, "more_body": True})
 
     try:
@@ -170,15 +175,16 @@ async def _translated_stream(
         ended = [] if failure else encoder.finish()
         last = b"".join(event.encode() for event in ended) + closing_comment(out, meter.reported)
     except (ProviderError, MalformedReply, ValueError, RecursionError) as error:
-        last = broken_off(out, error)
+        last = broken_off(out.client_request.dialect, error, begun)
     if keep is not None and decoder.complete:
         await keep(decoder.reply())
     await send({"type": "http.response.body", "body": last})
 
 
-def broken_off(out: UpstreamRequest, error: Exception) -> bytes:
-    """The error event that ends an interrupted stream."""
-    return out.client_request.dialect.failure_event(500, str(error)).encode()
+def broken_off(dialect: Dialect, error: Exception, begun: bytes) -> bytes:
+    """The error event that ends an interrupted stream; `begun` is what the client received first."""
+    first = next(iter(SseParser().feed(begun)), None)
+    return dialect.failure_event(500, str(error), first).encode()
 
 
 def _whole_events(piece: bytes, keys: Sequence[bytes] = ()) -> tuple[bytes, bytes]:
