@@ -88,6 +88,19 @@ def test_an_engine_gives_the_same_in_a_worker_as_in_a_thread_twice_in_a_row(work
     assert set(there.summarizer.processes) == {os.getpid()}  # what has connections stays here
 
 
+@pytest.mark.parametrize("kind", [ContextCompressor, LcmEngine])
+def test_a_preview_in_a_worker_shows_the_same_as_in_a_thread_and_stores_nothing(
+    workers: Workers, kind
+) -> None:
+    here, there = (EngineHost(kind(context_length=WINDOW)) for _ in range(2))
+    there.workers = workers
+    previews = [host.draft(host.engine, conversation(), ask=False, keep=False)[0] for host in (here, there)]
+    assert workers.processes
+    assert previews[0] == previews[1] != conversation()
+    if isinstance(there.engine, LcmEngine):
+        assert there.engine.store.nodes() == []
+
+
 def test_messages_that_stay_are_the_same_objects(workers: Workers) -> None:
     view = conversation()
     lighter = compressed(ContextCompressor(context_length=WINDOW), workers, view)

@@ -91,10 +91,6 @@ class Driver:
 
         return self._runner.run(inside())
 
-    def another(self) -> ArchiveStore:
-        """A second way into the same store, as another process has it."""
-        return self._runner.run(self._start())
-
     def reopen(self) -> None:
         self._runner.run(self._store.close())
         self._store = self._runner.run(self._start())

@@ -197,7 +197,8 @@ class _StoreProxy:
         return found
 
     def scratch(self) -> NodeStore:
-        raise NotImplementedError("a worker never drafts without keeping")
+        self.link.call(_STORE, "use_scratch")
+        return self
 
     def by_handle(self, handle: str) -> StoredMessage | None:
         found: StoredMessage | None = self.link.call(_STORE, "by_handle", handle)
@@ -254,6 +255,9 @@ class _StoreHost:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
+
+    def use_scratch(self) -> None:
+        self._store = self._store.scratch()
 
     def positions(self, messages: Placed) -> list[int]:
         return self._store.positions(_taken(messages, self._view))

@@ -207,7 +207,7 @@ async def preview_of(
     """What a manual compaction would return now. Stores nothing, counts nothing, calls no model."""
     first = None
     for engine in host.previewing():
-        found = _gated(await _previewed(engine, prepared, view, focus, counted), view, wire)
+        found = _gated(await _previewed(host, engine, prepared, view, focus, counted), view, wire)
         if found.is_compacted:
             return found
         first, prepared = first or found, None
@@ -226,6 +226,7 @@ async def refit(
 
 
 async def _previewed(
+    host: EngineHost,
     engine: ContextCompressor,
     prepared: PreparedCompaction | None,
     view: Sequence[Message],
@@ -236,7 +237,7 @@ async def _previewed(
 
     async def draft(messages: list[Message], counts: dict[str, Any]) -> DraftResult:
         return await asyncio.to_thread(
-            lambda: engine.draft(messages, focus_topic=focus, **counts, ask=False, keep=False)
+            lambda: host.draft(engine, messages, focus_topic=focus, **counts, ask=False, keep=False)
         )
 
     async def drafted(messages: Sequence[Message]) -> CompactionResult:

@@ -20,6 +20,7 @@ from plimsoll.dialects.answer_limits import fitted_budget, whole_number
 from plimsoll.dialects.interfaces import (
     Body,
     CacheMarking,
+    CompactionReply,
     MarkedBody,
     Rendered,
     ReplyDecoder,
@@ -158,21 +159,9 @@ class Dialect(ABC):
         """The body for an upstream of this dialect; the same object if nothing changes."""
         return body
 
-    def asks_for_compaction(self, body: Body, path: str) -> bool:
-        """Whether the client requests a summary of its conversation to send back later."""
-        return False
-
-    def compacted_body(
-        self, asked: Body, path: str, text: str, reply_id: str, created: int, usage: Usage
-    ) -> Body:
-        """The reply to a request for a compaction, with this summary."""
-        raise NotImplementedError
-
-    def compacted_events(
-        self, asked: Body, text: str, reply_id: str, created: int, usage: Usage
-    ) -> list[SseEvent]:
-        """The same as a stream."""
-        raise NotImplementedError
+    def compaction_reply(self, body: Body, path: str) -> CompactionReply | None:
+        """Writes the reply if the client requests a summary to send back later; None for other requests."""
+        return None
 
     @abstractmethod
     def lead(self, body: Body) -> tuple[Message, ...]:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from plimsoll.caching import CacheMemory, CachingPolicy, Prompt
 from plimsoll.dialects.reply import Delta, Failure, Reply
 from plimsoll.dialects.sse import SseEvent
+from plimsoll.dialects.usage import Usage
 from plimsoll.messages import Message
 
 Body = dict[str, Any]  # a request body, as JSON
@@ -42,6 +43,16 @@ class ReplyEncoder(Protocol):
 
     def finish(self) -> list[SseEvent]:
         """The events that end the stream."""
+
+
+class CompactionReply(Protocol):
+    """Writes the reply to a client that requests a summary of its conversation."""
+
+    def body(self, text: str, reply_id: str, created: int, usage: Usage) -> Body:
+        """The reply with this summary; `created` is the time in seconds."""
+
+    def events(self, text: str, reply_id: str, created: int, usage: Usage) -> list[SseEvent]:
+        """The same as a stream."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ input ends in compaction_trigger     a response whose output is the item, stream
 POST /v1/responses/compact           an object with the user's messages and the item
 """
 
-from typing import Any
+from dataclasses import dataclass
 
+from plimsoll.dialects.interfaces import Body
 from plimsoll.dialects.responses.compaction_items import compaction_item
 from plimsoll.dialects.responses.items import GROUP, is_message
 from plimsoll.dialects.responses.reply import envelope, item_id, usage_to_responses
@@ -17,35 +18,35 @@ from plimsoll.dialects.usage import Usage
 COMPACT_PATH = "/v1/responses/compact"
 
 
-def compacted_body(
-    asked: dict[str, Any], path: str, text: str, reply_id: str, created: int, usage: Usage
-) -> dict[str, Any]:
-    """The body of the response."""
-    item = compaction_item(text, item_id("compaction", reply_id, 0))
-    if path != COMPACT_PATH:
-        return envelope(reply_id, "", asked, created, [item], "stop", usage)
-    _, said = split(asked)
-    kept = [one for one in said if GROUP not in one and is_message(one) and one["role"] == "user"]
-    return {
-        "id": reply_id,
-        "object": "response.compaction",
-        "created_at": created,
-        "output": [*kept, item],
-        "usage": usage_to_responses(usage),
-    }
+@dataclass(frozen=True, slots=True)
+class ResponsesCompactionReply:
+    """The reply to the request `asked`."""
 
+    asked: Body
+    path: str
 
-def compacted_events(
-    asked: dict[str, Any], text: str, reply_id: str, created: int, usage: Usage
-) -> list[SseEvent]:
-    """The events of the response."""
-    numbers = EventNumbers()
-    item = compaction_item(text, item_id("compaction", reply_id, 0))
-    begun = envelope(reply_id, "", asked, created, [], None, None, status="in_progress")
-    ended = envelope(reply_id, "", asked, created, [item], "stop", usage)
-    return [
-        numbers.event("response.created", response=begun),
-        numbers.event("response.in_progress", response=begun),
-        *whole_item(numbers, 0, item),
-        numbers.event("response.completed", response=ended),
-    ]
+    def body(self, text: str, reply_id: str, created: int, usage: Usage) -> Body:
+        item = compaction_item(text, item_id("compaction", reply_id, 0))
+        if self.path != COMPACT_PATH:
+            return envelope(reply_id, "", self.asked, created, [item], "stop", usage)
+        _, said = split(self.asked)
+        kept = [one for one in said if GROUP not in one and is_message(one) and one["role"] == "user"]
+        return {
+            "id": reply_id,
+            "object": "response.compaction",
+            "created_at": created,
+            "output": [*kept, item],
+            "usage": usage_to_responses(usage),
+        }
+
+    def events(self, text: str, reply_id: str, created: int, usage: Usage) -> list[SseEvent]:
+        numbers = EventNumbers()
+        item = compaction_item(text, item_id("compaction", reply_id, 0))
+        begun = envelope(reply_id, "", self.asked, created, [], None, None, status="in_progress")
+        ended = envelope(reply_id, "", self.asked, created, [item], "stop", usage)
+        return [
+            numbers.event("response.created", response=begun),
+            numbers.event("response.in_progress", response=begun),
+            *whole_item(numbers, 0, item),
+            numbers.event("response.completed", response=ended),
+        ]

@@ -16,7 +16,7 @@ from plimsoll.dialects.openai.dialect import OpenAiDialect
 from plimsoll.dialects.openai.rules import rules_of
 from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.request import ChatRequest, Tool
-from plimsoll.dialects.responses.compacted_reply import COMPACT_PATH, compacted_body, compacted_events
+from plimsoll.dialects.responses.compacted_reply import COMPACT_PATH, ResponsesCompactionReply
 from plimsoll.dialects.responses.compaction_items import as_message, asks_for_compaction, is_readable
 from plimsoll.dialects.responses.items import grouped, items_of, message_of
 from plimsoll.dialects.responses.reply import decode_reply, encode_reply, envelope
@@ -171,18 +171,9 @@ class ResponsesDialect(Dialect):
 
     # Compaction for the client
 
-    def asks_for_compaction(self, body: Body, path: str) -> bool:
-        return path == COMPACT_PATH or asks_for_compaction(body)
-
-    def compacted_body(
-        self, asked: Body, path: str, text: str, reply_id: str, created: int, usage: Usage
-    ) -> Body:
-        return compacted_body(asked, path, text, reply_id, created, usage)
-
-    def compacted_events(
-        self, asked: Body, text: str, reply_id: str, created: int, usage: Usage
-    ) -> list[SseEvent]:
-        return compacted_events(asked, text, reply_id, created, usage)
+    def compaction_reply(self, body: Body, path: str) -> ResponsesCompactionReply | None:
+        asked = path == COMPACT_PATH or asks_for_compaction(body)
+        return ResponsesCompactionReply(body, path) if asked else None
 
     # Usage
 

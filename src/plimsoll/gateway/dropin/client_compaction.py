@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 
 from plimsoll.context.markers import SUMMARY_PREFIX, is_summary
 from plimsoll.dialects import Usage
+from plimsoll.dialects.interfaces import CompactionReply
 from plimsoll.gateway.asgi import Send
 from plimsoll.gateway.dropin.compaction import ConversationCompactor
 from plimsoll.gateway.dropin.recognition import Recognizer
 from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.http import jsontext
-from plimsoll.gateway.http.body import Refused
+from plimsoll.gateway.http.body import bad_request
 from plimsoll.gateway.http.responses import EVENTS, JSON, send_whole
 from plimsoll.messages import SYSTEM_ROLES, Message, arguments_text, call_name, excerpt, text_of, tool_calls
 from plimsoll.models import estimate_tokens
@@ -35,14 +36,11 @@ class ClientCompaction:
     ) -> None:
         self._recognizer, self._compactor, self._clock = recognizer, compactor, clock
 
-    async def answer(self, out: UpstreamRequest, send: Send) -> None:
+    async def answer(self, out: UpstreamRequest, reply: CompactionReply, send: Send) -> None:
         """Compact the conversation of a request and send the text."""
-        request, dialect = out.client_request, out.client_request.dialect
         async with self._recognizer.recognised(out) as conversation:
             if conversation is None or not conversation.log:
-                raise Refused(
-                    400, "invalid_request_error", "There is no conversation to compact in this request."
-                )
+                raise bad_request("There is no conversation to compact in this request.")
             await self._recognizer.update_from_archive(conversation, out.model)
             tokens = out.prompt_tokens(conversation)
             await self._compactor.compact(conversation, tokens, out.facts, "manual", out.model)
@@ -51,11 +49,11 @@ class ClientCompaction:
         # No request was sent upstream. The summary model's usage is charged separately.
         size = estimate_tokens(text)
         usage = Usage(0, size, size)
-        if request.is_stream:
-            events = dialect.compacted_events(request.body, text, reply_id, created, usage)
+        if out.client_request.is_stream:
+            events = reply.events(text, reply_id, created, usage)
             await send_whole(send, 200, [EVENTS], b"".join(event.encode() for event in events))
         else:
-            body = dialect.compacted_body(request.body, request.path, text, reply_id, created, usage)
+            body = reply.body(text, reply_id, created, usage)
             await send_whole(send, 200, [JSON], jsontext.write(body))
 
 

@@ -4,13 +4,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from plimsoll.dialects import Dialect
-from plimsoll.gateway.asgi import ClientDisconnected, Receive, Scope, Send, caller_in
+from plimsoll.gateway.asgi import Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.body_reader import BodyReader
 from plimsoll.gateway.dropin.chain import root_for
 from plimsoll.gateway.dropin.client_request import ClientRequest
-from plimsoll.gateway.dropin.failures import send_refusal
+from plimsoll.gateway.dropin.failures import failures_sent
 from plimsoll.gateway.http.array_stream import as_json_array
-from plimsoll.gateway.http.body import Refused, read_body
+from plimsoll.gateway.http.body import read_body
 from plimsoll.gateway.http.disconnects import until_disconnect
 from plimsoll.settings.gateway import GatewaySection
 
@@ -39,7 +39,7 @@ class DropInEndpoint:
         named, query = dict(headers), scope.get("query_string", b"")
         if self._dialect.is_array_stream(scope["path"], query):
             send = as_json_array(send)
-        try:
+        async with failures_sent(send, self._dialect):
             raw = await read_body(receive, named.get(b"content-length"), self._limits)
             root = root_for(named, self._dialect)
             body, analysis = await self._reader().read(raw, self._dialect, root, self._limits)
@@ -49,7 +49,3 @@ class DropInEndpoint:
                 await self._serve(request, send)
             else:
                 await until_disconnect(self._serve(request, send), receive)
-        except Refused as error:
-            await send_refusal(send, self._dialect, error)
-        except ClientDisconnected:
-            return

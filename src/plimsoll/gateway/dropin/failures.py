@@ -1,21 +1,45 @@
-"""Error responses for requests that cannot be served, in the client's dialect."""
+"""Answers failed requests in the client's dialect.
+
+Refused              the gateway does not serve this request: its own status
+InvalidConversation  400: the client's messages are malformed
+UsageLimitReached    429, with the time to wait
+ProviderError        the upstream's status, or 502 or 504 if it did not answer
+UserError            503: a mistake in the operator's configuration
+"""
 
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from plimsoll.dialects import Dialect
-from plimsoll.errors import ProviderError, ProviderTimeout, UsageLimitReached, UserError
+from plimsoll.errors import InvalidConversation, ProviderError, ProviderTimeout, UsageLimitReached, UserError
 from plimsoll.gateway.access.usage_limits import refusal_of
-from plimsoll.gateway.asgi import Send
-from plimsoll.gateway.http.body import Refused
+from plimsoll.gateway.asgi import ClientDisconnected, Send
+from plimsoll.gateway.http.body import Refused, bad_request
 from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.telemetry.request_facts import note_refusal
 
 log = logging.getLogger("plimsoll.gateway")
 
 
-async def send_failure(send: Send, dialect: Dialect, error: ProviderError | UserError) -> None:
-    """Send a failed upstream, a reached limit, or a mistake in the operator's configuration."""
-    if isinstance(error, UsageLimitReached):
+@asynccontextmanager
+async def failures_sent(send: Send, dialect: Dialect) -> AsyncIterator[None]:
+    """Send an error of the block as the response. A client that has disconnected gets none."""
+    try:
+        yield
+    except InvalidConversation as error:
+        await _send_failure(send, dialect, bad_request(str(error)))
+    except (Refused, ProviderError, UserError) as error:
+        await _send_failure(send, dialect, error)
+    except ClientDisconnected:
+        return
+
+
+async def _send_failure(send: Send, dialect: Dialect, error: Refused | ProviderError | UserError) -> None:
+    if isinstance(error, Refused):
+        note_refusal(error.kind)
+        await send_error(send, dialect, error.status, error.message, kind=error.kind)
+    elif isinstance(error, UsageLimitReached):
         note_refusal(error.limit)
         code, headers = refusal_of(error)
         await send_error(send, dialect, 429, str(error), code=code, headers=headers)
@@ -25,12 +49,6 @@ async def send_failure(send: Send, dialect: Dialect, error: ProviderError | User
         if error.public != str(error):
             log.warning("%s", error)
         await send_error(send, dialect, 503, error.public)
-
-
-async def send_refusal(send: Send, dialect: Dialect, error: Refused) -> None:
-    """Send a refusal of a request that exceeds a limit or is not valid."""
-    note_refusal(error.kind)
-    await send_error(send, dialect, error.status, error.message, kind=error.kind)
 
 
 def _status_of(error: ProviderError) -> int:

@@ -20,16 +20,15 @@ from plimsoll.agent.compaction_record import record_of
 from plimsoll.dialects import Dialect, Usage, dialect_of, dialects
 from plimsoll.dialects.forwarded import ForwardedPath, forwarded_paths, forwarded_url
 from plimsoll.errors import ProviderError, UserError
-from plimsoll.gateway.asgi import ClientDisconnected, Receive, Scope, Send, caller_in
+from plimsoll.gateway.asgi import Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.client_request import ClientRequest
-from plimsoll.gateway.dropin.failures import send_failure, send_refusal
+from plimsoll.gateway.dropin.failures import failures_sent
 from plimsoll.gateway.dropin.metering import MARGIN, max_spending
 from plimsoll.gateway.dropin.request_handler import RequestHandler, Reserve
 from plimsoll.gateway.http import jsontext
-from plimsoll.gateway.http.body import LARGE_BYTES, Refused, parse_body, read_body
+from plimsoll.gateway.http.body import LARGE_BYTES, Refused, bad_request, parse_body, read_body
 from plimsoll.gateway.http.disconnects import until_disconnect
 from plimsoll.gateway.http.masking import StreamMask, masking
-from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.telemetry.request_facts import current_key, note_upstream, note_usage
 from plimsoll.gateway.upstream.headers import client_key, returned_headers
 from plimsoll.gateway.upstream.pool import UpstreamResponse
@@ -66,8 +65,8 @@ class ForwardEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = tuple(scope["headers"])
         dialect, method = dialect_of(scope["path"], headers), scope["method"]
-        try:
-            path, values = _listed(dialect, method, scope["path"])
+        async with failures_sent(send, dialect):
+            listed, path, model = _listed(dialect, method, scope["path"])
             raw = await read_body(receive, dict(headers).get(b"content-length"), self._limits)
             request = ClientRequest(
                 dialect,
@@ -78,14 +77,8 @@ class ForwardEndpoint:
                 scope.get("query_string", b""),
                 scope["path"],
             )
-            forwarded = _Forwarded(request, method, path, path.written(values), values.get("model", ""))
+            forwarded = _Forwarded(request, method, listed, path, model)
             await until_disconnect(self._serve(forwarded, send), receive)
-        except Refused as error:
-            await send_refusal(send, dialect, error)
-        except UserError as error:
-            await send_error(send, dialect, 400, str(error))
-        except ClientDisconnected:
-            return
 
     async def _body(self, raw: bytes, named: dict[bytes, bytes]) -> dict[str, object]:
         """The body if it is JSON within the limits; empty for any other."""
@@ -99,14 +92,11 @@ class ForwardEndpoint:
 
     async def _serve(self, asked: "_Forwarded", send: Send) -> None:
         request, handler = asked.request, self._handler()
-        try:
-            target = await handler.target(request)
-            _require_reachable(asked, target)
-            send = masking(send, target.secrets)
-            async with self._room(asked):
-                await self._forward(asked, target, send)
-        except (ProviderError, UserError) as error:
-            await send_failure(send, request.dialect, error)
+        target = await handler.target(request)
+        _require_reachable(asked, target)
+        send = masking(send, target.secrets)
+        async with failures_sent(send, request.dialect), self._room(asked):
+            await self._forward(asked, target, send)
 
     def _room(self, asked: "_Forwarded") -> AbstractAsyncContextManager[None]:
         """Reserve the request in the caller's limits."""
@@ -149,11 +139,14 @@ class _Forwarded:
         return size // (_BYTES_PER_TOKEN if self.request.body else _SOUND_BYTES_PER_TOKEN)
 
 
-def _listed(dialect: Dialect, method: str, path: str) -> tuple[ForwardedPath, dict[str, str]]:
-    """The listed path that matches the client's path, and the values in it."""
+def _listed(dialect: Dialect, method: str, path: str) -> tuple[ForwardedPath, str, str]:
+    """The listed path that matches the client's path, the same path written anew, and the model in it."""
     for one in forwarded_paths(dialect.name):
         if method in one.methods and (values := one.values(path)) is not None:
-            return one, values
+            try:
+                return one, one.written(values), values.get("model", "")
+            except UserError as error:
+                raise bad_request(str(error)) from None
     raise Refused(404, "not_found_error", f"{dialect.title} clients cannot use {method} {path[:200]} here.")
 
 

@@ -8,15 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 from plimsoll.dialects import Dialect, dialect_of
-from plimsoll.errors import InvalidConversation, ProviderError, UserError
+from plimsoll.errors import UserError
 from plimsoll.gateway.asgi import Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.client_request import ClientRequest
-from plimsoll.gateway.dropin.failures import send_failure
+from plimsoll.gateway.dropin.failures import failures_sent
 from plimsoll.gateway.dropin.request_handler import RequestHandler, without_keys
 from plimsoll.gateway.http import jsontext
+from plimsoll.gateway.http.body import bad_request
 from plimsoll.gateway.http.masking import masking
 from plimsoll.gateway.http.responses import JSON, send_error, send_whole
 from plimsoll.gateway.upstream.headers import returned_headers
+from plimsoll.gateway.upstream.target import Target
 
 _LIST_BYTES = 4_000_000
 
@@ -33,23 +35,20 @@ class Models:
         request = ClientRequest(
             dialect, b"", {}, headers, caller_in(scope).archive_owner, scope.get("query_string", b"")
         )
-        name = scope.get("path_params", {}).get("name", "")
-        handler = self._handler()
-        try:
-            target = await handler.target(request)
+        async with failures_sent(send, dialect):
+            target = await self._handler().target(request)
             send = masking(send, target.secrets)
-            try:
-                url = target.model_url(name) if name else target.models_url
-            except UserError as error:
-                await send_error(send, dialect, 400, str(error))
-                return
-            call = handler.call(request, target, url, b"", "GET")
-            answer = await handler.pool.send(call)
-            body = await answer.read_all(_LIST_BYTES)
-        except (ProviderError, UserError) as error:
-            await send_failure(send, dialect, error)
-            return
-        body = without_keys(body, target.secrets)
+            async with failures_sent(send, dialect):
+                await self._list(request, target, scope.get("path_params", {}).get("name", ""), send)
+
+    async def _list(self, request: ClientRequest, target: Target, name: str, send: Send) -> None:
+        handler, dialect = self._handler(), request.dialect
+        try:
+            url = target.model_url(name) if name else target.models_url
+        except UserError as error:
+            raise bad_request(str(error)) from None
+        answer = await handler.pool.send(handler.call(request, target, url, b"", "GET"))
+        body = without_keys(await answer.read_all(_LIST_BYTES), target.secrets)
         if target.dialect is dialect:
             await send_whole(send, answer.status, returned_headers(answer.headers), body)
         elif answer.status >= 300:
@@ -62,10 +61,10 @@ class Models:
 
 async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Send) -> None:
     """Send how many tokens the request would have upstream."""
-    try:
-        request = await handler.recall.store.prepared(await handler.replies.expanded(request))
-        target = await handler.target(request)
-        send = masking(send, target.secrets)
+    request = await handler.recall.store.prepared(await handler.replies.expanded(request))
+    target = await handler.target(request)
+    send = masking(send, target.secrets)
+    async with failures_sent(send, request.dialect):
         out = handler.outgoing(request, target)
         handler.recognizer.peek(out)
         if out.is_translated:
@@ -74,14 +73,8 @@ async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Se
         handler.writer.write_now(out)
         call = handler.call(request, target, target.count_url(out.model), out.body)
         answer = await handler.pool.send(call)
-        body = await answer.read_all(_LIST_BYTES)
-    except InvalidConversation as error:
-        await send_error(send, request.dialect, 400, str(error))
-    except (ProviderError, UserError) as error:
-        await send_failure(send, request.dialect, error)
-    else:
-        headers = returned_headers(answer.headers)
-        await send_whole(send, answer.status, headers, without_keys(body, target.secrets))
+        body = without_keys(await answer.read_all(_LIST_BYTES), target.secrets)
+        await send_whole(send, answer.status, returned_headers(answer.headers), body)
 
 
 def _listed(dialect: Dialect, names: list[str], is_one: bool) -> dict[str, Any]:

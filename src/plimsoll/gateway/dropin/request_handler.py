@@ -31,7 +31,6 @@ from plimsoll.errors import (
     PlimsollError,
     ProviderError,
     ProviderTimeout,
-    UsageLimitReached,
     UserError,
 )
 from plimsoll.gateway.asgi import Send
@@ -40,7 +39,7 @@ from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.compaction import ConversationCompactor
 from plimsoll.gateway.dropin.conversation_store import ConversationStore
 from plimsoll.gateway.dropin.early_failure import overflow_in
-from plimsoll.gateway.dropin.failures import send_failure
+from plimsoll.gateway.dropin.failures import failures_sent
 from plimsoll.gateway.dropin.media import MediaRemover, may_exceed_limits
 from plimsoll.gateway.dropin.metering import Meter, max_usage
 from plimsoll.gateway.dropin.recall_relay import RecallParts, RecallRelay
@@ -99,17 +98,16 @@ class RequestHandler:
 
     async def serve(self, request: ClientRequest, send: Send) -> None:
         """Answer one generation request."""
-        try:
-            request = await self.recall.store.prepared(await self.replies.expanded(request))
-            target = await self.target(request)
-            send = masking(send, target.secrets)
-            if request.dialect.asks_for_compaction(request.body, request.path):
-                async with self._room(request, target):
-                    await self._client_compaction.answer(self.outgoing(request, target), send)
-            else:
+        request = await self.recall.store.prepared(await self.replies.expanded(request))
+        target = await self.target(request)
+        send = masking(send, target.secrets)
+        async with failures_sent(send, request.dialect):
+            compaction_reply = request.dialect.compaction_reply(request.body, request.path)
+            if compaction_reply is None:
                 await self._serve(request, target, send)
-        except (ProviderError, UserError) as error:
-            await send_failure(send, request.dialect, error)
+                return
+            async with self._room(request, target):
+                await self._client_compaction.answer(self.outgoing(request, target), compaction_reply, send)
 
     def outgoing(self, request: ClientRequest, target: Target) -> UpstreamRequest:
         """An upstream request whose conversation is not known yet."""
@@ -178,7 +176,7 @@ class RequestHandler:
             try:
                 async with self._room(following, target):
                     following = await self._serve_round(following, target, send, rounds)
-            except (ProviderError, UsageLimitReached, UserError) as error:
+            except (ProviderError, UserError) as error:
                 if rounds is None or not rounds.has_begun:
                     raise
                 await rounds.fail(error)

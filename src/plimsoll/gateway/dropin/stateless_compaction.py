@@ -22,15 +22,15 @@ from plimsoll.config import Settings
 from plimsoll.context import CompactionReport
 from plimsoll.context.ledger import as_json
 from plimsoll.dialects import dialect_of
-from plimsoll.errors import PlimsollError, UsageLimitReached
-from plimsoll.gateway.asgi import ClientDisconnected, Receive, Scope, Send, caller_in
-from plimsoll.gateway.dropin.failures import send_failure, send_refusal
+from plimsoll.errors import UserError
+from plimsoll.gateway.asgi import Receive, Scope, Send, caller_in
+from plimsoll.gateway.dropin.failures import failures_sent
 from plimsoll.gateway.dropin.metering import max_spending
 from plimsoll.gateway.dropin.request_handler import Reserve
 from plimsoll.gateway.dropin.summary_models import SummaryModels
 from plimsoll.gateway.http import jsontext
-from plimsoll.gateway.http.body import Refused, parse_body, read_body, require_model_name
-from plimsoll.gateway.http.responses import JSON, send_error, send_whole
+from plimsoll.gateway.http.body import bad_request, parse_body, read_body, require_model_name
+from plimsoll.gateway.http.responses import JSON, send_whole
 from plimsoll.gateway.telemetry.request_facts import current_key, note_compaction
 from plimsoll.models import card_for
 from plimsoll.request_compaction import WireRequest, unchanged, wire_dialect
@@ -70,10 +70,13 @@ class StatelessCompactor:
     async def compact(self, options: CompactionOptions, owner: Owner) -> dict[str, Any]:
         """The response to a request."""
         # Reading and writing a long conversation would block other requests.
-        given = await asyncio.to_thread(WireRequest, wire_dialect(options.dialect), options.request)
+        try:
+            given = await asyncio.to_thread(WireRequest, wire_dialect(options.dialect), options.request)
+            compactor = self._compactor(options, given, owner)
+        except UserError as error:
+            raise bad_request(error.public) from None
         estimated = await asyncio.to_thread(lambda: given.tokens)
         tokens = options.current_tokens or estimated
-        compactor = self._compactor(options, given, owner)
         engine = compactor.engine
         if options.only_if_due and not engine.should_compress(tokens):
             why = f"{tokens:,} tokens are below the threshold of {engine.threshold_tokens:,}"
@@ -120,19 +123,11 @@ class CompactEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = tuple(scope["headers"])
         dialect = dialect_of(scope["path"], headers)
-        try:
+        async with failures_sent(send, dialect):
             raw = await read_body(receive, dict(headers).get(b"content-length"), self._limits)
             options = await asyncio.to_thread(lambda: _options(parse_body(raw, self._limits)))
             answer = await self._compactor().compact(options, caller_in(scope).archive_owner)
             await send_whole(send, 200, [JSON], await asyncio.to_thread(jsontext.write, answer))
-        except Refused as error:
-            await send_refusal(send, dialect, error)
-        except UsageLimitReached as error:
-            await send_failure(send, dialect, error)
-        except PlimsollError as error:
-            await send_error(send, dialect, 400, error.public)
-        except ClientDisconnected:
-            return
 
 
 def _options(body: dict[str, Any]) -> CompactionOptions:
@@ -142,7 +137,7 @@ def _options(body: dict[str, Any]) -> CompactionOptions:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the body"
         detail = f"{where}: {first['msg']}. See docs/gateway.md for the fields of {COMPACT_PATH}."
-        raise Refused(400, "invalid_request_error", detail) from None
+        raise bad_request(detail) from None
     require_model_name(options.request)
     return options
 

@@ -26,6 +26,11 @@ class Refused(Exception):
         return Refused, (self.status, self.kind, self.message)  # raised in worker processes too
 
 
+def bad_request(message: str) -> Refused:
+    """A refusal of a request that the client must correct."""
+    return Refused(400, "invalid_request_error", message)
+
+
 async def read_body(receive: Receive, length: bytes | None, limits: GatewaySection) -> bytes:
     """All bytes of the body."""
     if length is not None and length.isdigit() and int(length) > limits.body_limit:
@@ -67,17 +72,14 @@ def parse_body(raw: bytes, limits: GatewaySection) -> dict[str, Any]:
         body = jsontext.read_request(raw)
     except (ValueError, RecursionError) as error:
         detail = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise Refused(
-            400, "invalid_request_error", f"The request's body is not valid JSON: {detail}."
-        ) from None
+        raise bad_request(f"The request's body is not valid JSON: {detail}.") from None
     if not isinstance(body, dict):
-        detail = f"The request's body must be an object, not {type(body).__name__}."
-        raise Refused(400, "invalid_request_error", detail)
+        raise bad_request(f"The request's body must be an object, not {type(body).__name__}.")
     if is_deeper(body, raw, limits.depth_limit):
         detail = (
             f"The request's body is nested more than {limits.depth_limit} levels deep (gateway.depth_limit)."
         )
-        raise Refused(400, "invalid_request_error", detail)
+        raise bad_request(detail)
     require_model_name(body)
     return body
 
@@ -87,7 +89,7 @@ def require_model_name(body: dict[str, Any]) -> None:
     model = body.get("model")
     if isinstance(model, str) and len(model) > _LONGEST_MODEL_NAME:
         detail = f"The model's name has {len(model):,} characters; at most {_LONGEST_MODEL_NAME} are allowed."
-        raise Refused(400, "invalid_request_error", detail)
+        raise bad_request(detail)
 
 
 async def disconnected(receive: Receive) -> None:

@@ -91,19 +91,6 @@ class Command:
         """Whether the last lines of the main program may have been filtered out."""
         return any(program_of(stage) in rules().selective for step in self.works for stage in step.stages[1:])
 
-    @property
-    def is_quiet(self) -> bool:
-        """Whether it prints nothing when it succeeds."""
-        return bool(self.works) and all(
-            program_of(step.work) in rules().quiet or step.is_lookup or _QUIET_GIT.match(step.work)
-            for step in self.works
-        )
-
-
-_QUIET_GIT = re.compile(
-    r"git(?: -C \S+| -c \S+)* (?:add|checkout|switch|restore|rm|mv|reset|stash drop|branch -|fetch|config)\b"
-)
-
 
 def command_of(arguments: dict[str, Any]) -> str | None:
     """The shell command that a call runs; None if there is no known one."""

@@ -50,7 +50,6 @@ class Rules:
     judging: frozenset[str]
     could_not_look: LinePatterns
     empty_handed: frozenset[int]
-    quiet: frozenset[str]
     wrappers: frozenset[str]
     wrapper_phrases: re.Pattern[str]
     closings: tuple[Closing, ...]
@@ -105,7 +104,6 @@ def rules() -> Rules:
         judging=frozenset(commands["judging"]),
         could_not_look=LinePatterns(commands["could_not_look"]),
         empty_handed=frozenset(commands["empty_handed"]),
-        quiet=frozenset(commands["quiet"]),
         wrappers=frozenset(commands["wrappers"]),
         wrapper_phrases=re.compile(f"(?:{'|'.join(commands['wrapper_phrases'])}) +"),
         closings=tuple(map(_closing, raw["closing"])),

@@ -95,12 +95,7 @@ def _message(item: Item, place: str) -> Iterator[Refusal]:
     unfit = ("input_text", "input_image") if role == "assistant" else ("output_text",)
     for nth, part in enumerate(content if isinstance(content, list) else ()):
         if isinstance(part, dict) and part.get("type") in unfit:
-            accepted = (
-                "'output_text' and 'refusal'"
-                if role == "assistant"
-                else "'input_text', 'input_image', and 'input_file'"
-            )
-            text = f"Invalid value: '{part['type']}'. Supported values are: {accepted}."
+            text = f"Invalid value: '{part['type']}'. Supported values are: {_accepted_parts(role)}."
             yield bad(text, f"{place}.content[{nth}]", "invalid_value")
 
 
