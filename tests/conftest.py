@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from plimsoll.testing.prefix import broken_prefixes
-from plimsoll.testing.pressure import told_how_full
+from plimsoll.testing.pressure import window_usage_mentions
 from plimsoll.testing.scripted_server import ScriptedServer
 
 pytest_plugins = ["embedded_model", "resource_leaks", "temporary_files"]
@@ -81,7 +81,7 @@ def every_request_extends_the_one_before(
     monkeypatch.setattr(ScriptedServer, "start", remembered)
     yield
     bodies = (seen.body for server in started for seen in server.requests if seen.body)
-    assert told_how_full(bodies) == []
+    assert window_usage_mentions(bodies) == []
     if request.node.get_closest_marker("rewrites_history"):
         return
     for server in started:

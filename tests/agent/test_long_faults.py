@@ -60,7 +60,7 @@ class Failing:
         )
         candidate = Candidate(endpoint, card_for(WRITER), 200_000, "configured")
         # A refused key would otherwise keep it from failing in the next way.
-        quick = {"resting": 0.0, "retries": Retries(first_wait=0.001, longest_wait=0.002)}
+        quick = {"pause": 0.0, "retries": Retries(first_wait=0.001, longest_wait=0.002)}
         self.auxiliary = Auxiliary((candidate,), home=Path("/nonexistent"), **quick)
         self.set_deadline()
         return self

@@ -68,7 +68,7 @@ def compressed(engine: ContextCompressor, workers: Workers | None, view: list[Me
     assert report is not None
     assert report.outcome == "compacted"
     found = asyncio.run(host.assessed(CompactionResult(lighter, report, 0.0), view, "openai", 60))
-    judged = found.judgement
+    judged = found.assessment
     assert judged is not None
     assert judged.refused == ""
     assert judged.after < judged.before

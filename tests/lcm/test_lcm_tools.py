@@ -7,7 +7,7 @@ from lcm_host import Host, Model
 
 from plimsoll.context.lcm import LcmEngine
 from plimsoll.context.lcm.tools import schemas
-from plimsoll.testing.pressure import told_how_full
+from plimsoll.testing.pressure import window_usage_mentions
 
 
 def harbour(count=60):
@@ -166,7 +166,7 @@ def test_no_tool_and_no_answer_says_how_full_the_window_is(host):
     said = [json.dumps(schema) for schema in schemas()]
     said += [host.call(host.session, "lcm_status"), host.call(host.session, "lcm_grep", pattern="berth")]
     said.append(host.call(host.session, "lcm_describe", id=host.nodes(host.session)[0].id))
-    assert told_how_full([{"messages": [{"role": "user", "content": text} for text in said]}]) == []
+    assert window_usage_mentions([{"messages": [{"role": "user", "content": text} for text in said]}]) == []
 
 
 def test_a_question_is_answered_with_the_ids_it_rests_on():

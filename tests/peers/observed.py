@@ -9,7 +9,7 @@ from script import newest_part
 
 from plimsoll.context.markers import NOTE
 from plimsoll.testing.prefix import prefix_parts
-from plimsoll.testing.pressure import told_how_full
+from plimsoll.testing.pressure import window_usage_mentions
 from plimsoll.testing.scripted_server import CapturedRequest
 
 MARKER = "cache_control"
@@ -55,7 +55,10 @@ def cached_share(requests: Sequence[CapturedRequest]) -> float:
 
 def pressure(requests: Sequence[CapturedRequest]) -> set[str]:
     """What the requests tell the model about how full its window is, without numbers."""
-    return {re.sub(r"\d+", "N", told) for told in told_how_full(seen.body for seen in requests if seen.body)}
+    return {
+        re.sub(r"\d+", "N", told)
+        for told in window_usage_mentions(seen.body for seen in requests if seen.body)
+    }
 
 
 def breaks(requests: Sequence[CapturedRequest]) -> list[int]:

@@ -18,7 +18,7 @@ from adapter_task import FILLER, lookup
 
 from plimsoll.context.markers import is_summary
 from plimsoll.messages import SYSTEM_ROLES, parts_of, text_of, validate
-from plimsoll.testing.pressure import told_how_full
+from plimsoll.testing.pressure import window_usage_mentions
 from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer
 
 ROOMY = 900_000
@@ -116,7 +116,7 @@ def test_an_adapter_keeps_its_host_within_the_window(case: AdapterCase, tmp_path
     assert [(one.status, one.refusal) for one in (*whole, *seen) if one.status != 200] == []
     assert max(one.usage.prompt_tokens for one in seen if one.usage) <= case.window
     assert all(validate(messages_of(one)) == [] for one in seen)
-    assert told_how_full(one.body for one in seen if one.body) == told_how_full(
+    assert window_usage_mentions(one.body for one in seen if one.body) == window_usage_mentions(
         one.body for one in whole if one.body
     )
 

@@ -10,7 +10,7 @@ from processes import run_client
 from script import FILLER, answer_with_tools
 
 from plimsoll.context.markers import is_summary
-from plimsoll.testing.pressure import told_how_full
+from plimsoll.testing.pressure import window_usage_mentions
 from plimsoll.testing.scripted_server import CapturedRequest, ScriptedServer
 
 WINDOW = 12_000  # the questions take half of the threshold: only what the agent asks for is compacted
@@ -56,4 +56,4 @@ def test_an_agent_compacts_its_context_and_recalls_what_was_removed(
     broken = breaks(seen)
     assert len(broken) == 1
     assert [summaries(one) for one in seen] == [0] * broken[0] + [1] * (len(seen) - broken[0])
-    assert told_how_full(one.body for one in seen if one.body) == []
+    assert window_usage_mentions(one.body for one in seen if one.body) == []

@@ -40,7 +40,7 @@ def test_waits_double_and_are_shortened_by_chance_at_most_by_half():
 
 
 def test_the_providers_own_wait_is_believed_within_patience():
-    retries = Retries(patience=60)
+    retries = Retries(longest_stated_wait=60)
     assert retries.wait(RateLimited("x", retry_after=59.0), 1, 0.9) == 59.0
     assert retries.wait(RateLimited("x", retry_after=61.0), 1, 0.9) is None
 

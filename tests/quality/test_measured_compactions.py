@@ -99,8 +99,8 @@ def test_a_compaction_of_the_example_is_sound():
 
 
 def test_settings_for_a_size_come_near_it_from_below():
-    def size(knobs):
-        return max(3_000, 1.15 * knobs.target_tokens)
+    def size(size_settings):
+        return max(3_000, 1.15 * size_settings.target_tokens)
 
     for budget in (7_000, 16_000):
         assert 0.95 * budget <= size(fit(size, budget)) <= budget

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plimsoll.testing.pressure import told_how_full
+from plimsoll.testing.pressure import window_usage_mentions
 
 
 def body(text):
@@ -20,7 +20,7 @@ def body(text):
     ],
 )  # fmt: skip
 def test_a_sentence_about_the_window_is_found(text):
-    assert told_how_full([body("harmless"), body(text)])
+    assert window_usage_mentions([body("harmless"), body(text)])
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,9 @@ def test_a_sentence_about_the_window_is_found(text):
     ],
 )  # fmt: skip
 def test_other_sentences_pass(text):
-    assert told_how_full([body(text)]) == []
+    assert window_usage_mentions([body(text)]) == []
 
 
 def test_what_stands_in_tools_and_the_system_prompt_is_looked_at():
     told = {"system": "10 tokens left", "tools": [{"description": "context window is full"}], "messages": []}
-    assert len(told_how_full([told, told])) == 2
+    assert len(window_usage_mentions([told, told])) == 2

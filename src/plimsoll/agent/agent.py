@@ -169,15 +169,15 @@ class Agent:
         found = await self.compactor.preview(self.view, tokens, focus)
         if found.report is None or found.report.outcome != "compacted":
             return found.report, list(self.view)
-        lighter = self._finished(found.messages)
+        compacted = self._finished(found.messages)
         report = replace(
             found.report,
             messages_before=len(self.view),
-            messages_after=len(lighter),
+            messages_after=len(compacted),
             tokens_before=tokens,
-            tokens_after=self.compactor.trigger.expected(self.view, tokens, lighter),
+            tokens_after=self.compactor.trigger.expected(self.view, tokens, compacted),
         )
-        return report, lighter
+        return report, compacted
 
     def emit_notices(self, emit: Emit) -> None:
         """Emit the notices of the engine and the hooks, each once."""
@@ -192,19 +192,19 @@ class Agent:
         await self.settle()
         if attempt.messages is None:
             return await self.journal.refused(attempt.event)
-        lighter, event = self._finished(attempt.messages), attempt.event
-        after = self.compactor.trigger.expected(self.view, event.tokens_before, lighter)
-        event = replace(event, messages_after=len(lighter), tokens_after=after)
-        event = await self.journal.compacted(self.view, lighter, event)
-        self.view = list(lighter)
+        compacted, event = self._finished(attempt.messages), attempt.event
+        after = self.compactor.trigger.expected(self.view, event.tokens_before, compacted)
+        event = replace(event, messages_after=len(compacted), tokens_after=after)
+        event = await self.journal.compacted(self.view, compacted, event)
+        self.view = list(compacted)
         return event
 
-    def _finished(self, lighter: list[Message]) -> list[Message]:
+    def _finished(self, compacted: list[Message]) -> list[Message]:
         """A compacted view as it is stored."""
         if self.connection.card.preserved_thinking:
             # The provider rejects thinking blocks whose preceding messages have changed.
-            lighter = drop_bound_thinking(lighter, 0)
-        return self.finish(self.view, lighter)
+            compacted = drop_bound_thinking(compacted, 0)
+        return self.finish(self.view, compacted)
 
     async def _answer(self, turn: Turn, emit: Emit, approve: Approve | None) -> Message:
         while True:
@@ -232,9 +232,9 @@ class Agent:
         """Compact before a request of `tokens` prompt tokens, if that is due, wanted by the engine, or pays."""
         compactor, host = self.compactor, self.compactor.host
         self.weigh_fixed()
-        wish = await compactor.trigger.is_wanted_by_engine(self.view, tokens)
+        wanted = await compactor.trigger.is_wanted_by_engine(self.view, tokens)
         due = compactor.is_due(tokens)
-        if (due or wish) and await host.has_content(self.view):
+        if (due or wanted) and await host.has_content(self.view):
             await self.compact(emit, "threshold" if due else "preflight")
         elif not due and (cheaper := compactor.pays(self.view, tokens)):
             await self.compact(emit, cheaper)
@@ -252,8 +252,8 @@ class Agent:
             except PayloadTooLarge as error:
                 self._require_compaction(error)
                 is_repeated, rejected = rejected is not None, error
-                lighter = without_rejected_media(self.view, self.connection, error, is_repeated)
-                if not await self._remove_media(lighter, emit):
+                reduced = without_rejected_media(self.view, self.connection, error, is_repeated)
+                if not await self._remove_media(reduced, emit):
                     raise
         raise UserError(
             "The request is still too large for the model. Use a model with a larger window or start a new session."
@@ -307,14 +307,14 @@ class Agent:
             raise error
         self.connection.max_tokens = lower
 
-    async def _remove_media(self, lighter: list[Message] | None, emit: Emit) -> bool:
+    async def _remove_media(self, reduced: list[Message] | None, emit: Emit) -> bool:
         """Use a view with fewer images and documents, if there is one and compaction is enabled."""
-        if lighter is None or not self.compactor.rules.enabled:
+        if reduced is None or not self.compactor.rules.enabled:
             return False
-        lighter = self._finished(lighter)
-        event = media_removed(self.view, lighter, self.connection.tokens)
-        emit(Compacted(await self.journal.compacted(self.view, lighter, event)))
-        self.view = lighter
+        reduced = self._finished(reduced)
+        event = media_removed(self.view, reduced, self.connection.tokens)
+        emit(Compacted(await self.journal.compacted(self.view, reduced, event)))
+        self.view = reduced
         return True
 
     async def _run_tools(
@@ -389,6 +389,6 @@ def _whole(outcome: CallOutcome) -> str:
 def _in_one_line(call: dict[str, object], result: str) -> tuple[str, bool]:
     """How a call ended, in one line for a person, and whether it failed."""
     ended = outcome_of(call, result)
-    told = ended.failed and not ended.line.lower().startswith("error")
-    parts = (ended.status if told else "", ended.line)
+    show_status = ended.failed and not ended.line.lower().startswith("error")
+    parts = (ended.status if show_status else "", ended.line)
     return ": ".join(part for part in parts if part) or ended.status, ended.failed

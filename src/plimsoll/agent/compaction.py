@@ -195,8 +195,8 @@ class Compactor:
         self, found: CompactionResult, event: CompactionEvent, view: Sequence[Message]
     ) -> CompactionEvent:
         """Adopt the compacted view as the new state. Returns the event with the result."""
-        assert found.judgement is not None
-        report, shrunk = found.report, found.judgement.expected(event.tokens_before, self.trigger.overhead)
+        assert found.assessment is not None
+        report, shrunk = found.report, found.assessment.expected(event.tokens_before, self.trigger.overhead)
         if event.trigger == CLEARING and report is not None and not report.summary:
             self.cleared(view)
             event = replace(event, reason=report.reason)
@@ -211,7 +211,7 @@ class Compactor:
             tokens_after=shrunk,
             model=self.model if report and report.summary_source == "model" else "",
             seconds=max(found.seconds, 0.0),
-            ledger=found.judgement.ledger,
+            ledger=found.assessment.ledger,
         )
 
     async def preview(self, view: Sequence[Message], tokens: int, focus: str | None) -> CompactionResult:
@@ -289,12 +289,12 @@ class Compactor:
             except Exception as error:  # plugin code; the conversation continues
                 faults.append(f"{name}: {error_text(error)}")
                 continue
-            assert found.judgement is not None
-            if not found.judgement.refused:
+            assert found.assessment is not None
+            if not found.assessment.refused:
                 return found, self.host.hide("; ".join(faults))
             unchanged = found.report is not None and found.report.outcome == "unchanged"
             faults.append(
-                f"{name}: {found.report.reason if found.report and unchanged else found.judgement.refused}"
+                f"{name}: {found.report.reason if found.report and unchanged else found.assessment.refused}"
             )
         return None, self.host.hide("; ".join(faults))
 

@@ -128,7 +128,7 @@ class CompactionResult:
     messages: list[Message]
     report: CompactionReport | None
     seconds: float
-    judgement: Assessment | None = None  # once the host has checked it
+    assessment: Assessment | None = None  # once the host has checked it
 
     @property
     def is_compacted(self) -> bool:

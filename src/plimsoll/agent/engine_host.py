@@ -134,7 +134,7 @@ class EngineHost:
                 lambda: function(*args, **accepted_arguments(function, arguments)), self._deadline
             )
         except DeadlineExceeded as hung:
-            self.retire(engine, f"{method} gave {hung}")
+            self.disable(engine, f"{method} gave {hung}")
         except Exception as error:  # plugin code may raise anything; the conversation continues
             self.notice(method, f"Context engine {engine.name}: {method} failed: {error_text(error)}.")
         return default
@@ -184,7 +184,7 @@ class EngineHost:
         try:
             return await call_in_thread(work, seconds)
         except DeadlineExceeded:
-            self.retire(engine, f"its tool {name} did not return within {seconds:.3g} s")
+            self.disable(engine, f"its tool {name} did not return within {seconds:.3g} s")
             raise
 
     async def compress(
@@ -204,20 +204,20 @@ class EngineHost:
         is_safe = own or self._isolates(engine, view)
 
         def work() -> tuple[list[Message], CompactionReport | None]:
-            lighter: Any
+            compacted: Any
             report: Any
             CURRENT.set(watch)  # only in this thread's context
             given = list(view) if is_safe else copy.deepcopy(view)
             copies = list(given)  # an engine may change the list that it was given
             if can_draft(engine):
-                lighter, report = self.draft(engine, given, **arguments)
+                compacted, report = self.draft(engine, given, **arguments)
             else:
-                lighter = engine.compress(given, **accepted_arguments(engine.compress, arguments))
+                compacted = engine.compress(given, **accepted_arguments(engine.compress, arguments))
                 report = getattr(engine, "last_report", None)
-            if not isinstance(lighter, list):
-                raise TypeError(f"compress() returned {type(lighter).__name__}, not a list of messages")
+            if not isinstance(compacted, list):
+                raise TypeError(f"compress() returned {type(compacted).__name__}, not a list of messages")
             report = report if isinstance(report, CompactionReport) else None
-            return (lighter if is_safe else _with_originals(lighter, copies, view)), report
+            return (compacted if is_safe else _with_originals(compacted, copies, view)), report
 
         give_up = watch.skip if watch else _nothing
         timer = asyncio.get_running_loop().call_later(seconds * SUMMARY_SHARE, give_up, TOO_LONG)
@@ -225,7 +225,7 @@ class EngineHost:
             return await call_in_thread(work, seconds)
         except DeadlineExceeded:
             if not own:
-                self.retire(engine, f"compress() did not return within {seconds:.3g} s")
+                self.disable(engine, f"compress() did not return within {seconds:.3g} s")
             raise
         finally:
             timer.cancel()
@@ -250,7 +250,7 @@ class EngineHost:
         A prepared result was checked before. Its facts are not counted again, because a user is waiting.
         """
         after, report = found.messages, found.report
-        ledger = found.judgement.ledger if found.judgement else None
+        ledger = found.assessment.ledger if found.assessment else None
 
         def work() -> Assessment:
             if self.workers is not None and ledger is None and _is_heavy(view):
@@ -258,9 +258,9 @@ class EngineHost:
                     return assess_in_worker(self.workers, view, after, wire, report)
             return assess(view, after, wire, report, ledger)
 
-        return replace(found, judgement=await call_in_thread(work, seconds))
+        return replace(found, assessment=await call_in_thread(work, seconds))
 
-    def retire(self, engine: ContextEngine, why: str) -> None:
+    def disable(self, engine: ContextEngine, why: str) -> None:
         """Stop using an engine that hung: its thread cannot be stopped and may still change its state."""
         if engine is not self.engine:
             return
@@ -288,11 +288,11 @@ def can_draft(engine: ContextEngine) -> TypeGuard[ContextCompressor]:
     return isinstance(engine, ContextCompressor) and owner is not None and "draft" in vars(owner)
 
 
-def _with_originals(lighter: list[Any], copies: Sequence[Message], view: Sequence[Message]) -> list[Any]:
+def _with_originals(compacted: list[Any], copies: Sequence[Message], view: Sequence[Message]) -> list[Any]:
     """The list with unchanged copies replaced by the original messages of the view."""
-    known = [(place, one) for place, one in enumerate(lighter) if isinstance(one, dict)]
+    known = [(place, one) for place, one in enumerate(compacted) if isinstance(one, dict)]
     places = match_messages(copies, [one for _, one in known])
-    own = list(lighter)
+    own = list(compacted)
     for (index, one), place in zip(known, places, strict=True):
         # An engine may have changed the copy that it returns.
         if place is not None and one == view[place]:

@@ -54,15 +54,15 @@ def draft_in_worker(
 ) -> tuple[list[Message], CompactionReport]:
     """`engine.draft` in a worker process; blocks until it is done."""
     log, link = engine.remembered.log, _Link()
-    twin = copy.copy(engine)
-    twin.last_report = None
-    twin.summarizer = _Writer(link) if engine.summarizer is not None else None
-    twin.remembered = engine.remembered.with_log(_LogProxy(link) if log is not None else None)
+    engine_copy = copy.copy(engine)
+    engine_copy.last_report = None
+    engine_copy.summarizer = _Writer(link) if engine.summarizer is not None else None
+    engine_copy.remembered = engine.remembered.with_log(_LogProxy(link) if log is not None else None)
     objects: list[Any] = [_WriterHost(engine.summarizer, view), log, None, None]
-    if isinstance(engine, LcmEngine) and isinstance(twin, LcmEngine):
+    if isinstance(engine, LcmEngine) and isinstance(engine_copy, LcmEngine):
         objects[_STORE:] = [_StoreHost(engine.store, view), engine.clock]
-        twin.store, twin.clock, twin.late_texts = _StoreProxy(link), _Clock(link), {}
-    done: DraftResult = workers.run(_draft, link, twin, view, dict(arguments), objects=objects)
+        engine_copy.store, engine_copy.clock, engine_copy.late_texts = _StoreProxy(link), _Clock(link), {}
+    done: DraftResult = workers.run(_draft, link, engine_copy, view, dict(arguments), objects=objects)
     engine.remembered = engine.remembered.unpacked(done.facts)
     return _taken(done.messages, view), done.report
 

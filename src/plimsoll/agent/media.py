@@ -39,14 +39,14 @@ def without_rejected_media(
 
 
 def media_removed(
-    view: list[Message], lighter: list[Message], tokens: Callable[[list[Message]], int]
+    view: list[Message], reduced: list[Message], tokens: Callable[[list[Message]], int]
 ) -> CompactionEvent:
     """The event of a removal."""
     return CompactionEvent(
         trigger=TRIGGER,
         engine=ENGINE,
         messages_before=len(view),
-        messages_after=len(lighter),
+        messages_after=len(reduced),
         tokens_before=tokens(view),
-        tokens_after=tokens(lighter),
+        tokens_after=tokens(reduced),
     )

@@ -165,7 +165,7 @@ async def refitted(
         smaller, refit = await draft(combined, counted.arguments(combined))
         if weigh(smaller) < weigh(combined):
             report = _joined(found.report, refit, view, smaller, counted)
-            return replace(found, messages=smaller, report=report, judgement=None)
+            return replace(found, messages=smaller, report=report, assessment=None)
     return replace(
         found, messages=combined, report=_joined(found.report, found.report, view, combined, counted)
     )

@@ -27,7 +27,7 @@ ATTEMPTS = 2
 LONGEST = 240.0  # seconds per job, longer than any compaction's timeout; then its process is killed
 ENGINES = "plimsoll.agent.isolation"  # imported by every worker: it runs the engines
 _PROGRAM = "from plimsoll.agent.worker import main; main()"
-_PATIENCE = 5.0  # seconds for a worker to end when its input is closed, before it is killed
+_TIMEOUT = 5.0  # seconds for a worker to end when its input is closed, before it is killed
 
 
 class WorkerDied(Exception):
@@ -115,7 +115,7 @@ class _Worker:
             if self.process.stdin is not None:
                 self.process.stdin.close()
         try:
-            self.process.wait(_PATIENCE)
+            self.process.wait(_TIMEOUT)
         except subprocess.TimeoutExpired:
             self.kill()
         self.channel.close()

@@ -227,7 +227,7 @@ def _repairs(before: Sequence[Message], after: Sequence[Message]) -> str:
     removed = results[0] - (results[1] - stubs)
     places = {id(message): place for place, message in enumerate(before)}
     kept = [places[id(message)] for message in after if id(message) in places]
-    mended = len(after) - len(kept) - stubs
+    repaired = len(after) - len(kept) - stubs
     said = []
     if removed:
         said.append(f"{counted(removed, 'tool result', 'tool results')} without a call removed")
@@ -235,8 +235,8 @@ def _repairs(before: Sequence[Message], after: Sequence[Message]) -> str:
         said.append(f"{counted(stubs, 'missing tool result', 'missing tool results')} marked as such")
     if kept != sorted(kept):
         said.append("tool results moved to their calls")
-    if mended:
-        said.append(f"{counted(mended, 'message', 'messages')} given content that providers accept")
+    if repaired:
+        said.append(f"{counted(repaired, 'message', 'messages')} given content that providers accept")
     return ", ".join(said)
 
 

@@ -40,7 +40,7 @@ class MeasurementPlan:
 
     window: int
     threshold: float
-    knobs: SizeSettings
+    size_settings: SizeSettings
     sizes_only: bool = False  # measure only the size of the result
 
     @property
@@ -120,15 +120,15 @@ def _engine(plan: MeasurementPlan) -> ContextCompressor:
     return ContextCompressor(
         context_length=plan.window,
         threshold=plan.threshold,
-        target_ratio=plan.knobs.target_ratio,
-        protect_last_n=plan.knobs.protect_last_n,
-        target_tokens=plan.knobs.target_tokens,
+        target_ratio=plan.size_settings.target_ratio,
+        protect_last_n=plan.size_settings.protect_last_n,
+        target_tokens=plan.size_settings.target_tokens,
     )
 
 
 def _pair(messages: Sequence[Message], at: int, plan: MeasurementPlan) -> PairedResult:
-    history, behind = list(messages[:at]), messages[at : at + CONTINUATION]
-    looked_for = prepare(history, behind)
+    history, continuation = list(messages[:at]), messages[at : at + CONTINUATION]
+    looked_for = prepare(history, continuation)
     engine = _engine(plan)
     result = engine.compress(history)
     newest = recency_window(history, tokens(result))
@@ -137,5 +137,5 @@ def _pair(messages: Sequence[Message], at: int, plan: MeasurementPlan) -> Paired
         at,
         measure(looked_for, history, result),
         measure(looked_for, history, newest),
-        bool(steps) and taken_up(steps[0], behind),
+        bool(steps) and taken_up(steps[0], continuation),
     )

@@ -94,8 +94,8 @@ def input_money(bill: Bill, prices: Prices) -> float:
 def most_money(card: ModelCard, prompt_tokens: int, output_tokens: int) -> float:
     """The maximum USD of a request, at the highest price for its prompt."""
     prices = card.prices_for(prompt_tokens)
-    dearest = max(prices.input, prices.write_5m, prices.write_1h)
-    return usd(prompt_tokens, dearest) + usd(output_tokens, prices.output)
+    highest = max(prices.input, prices.write_5m, prices.write_1h)
+    return usd(prompt_tokens, highest) + usd(output_tokens, prices.output)
 
 
 def priced(bill: Bill, card: ModelCard, guaranteed: bool = True) -> Bill:

@@ -79,13 +79,13 @@ class InjectedModules:
 class _Importlib(ModuleType):
     """`importlib` as the plugin sees it: `import_module` finds injected modules."""
 
-    def __init__(self, lent: InjectedModules) -> None:
+    def __init__(self, injected: InjectedModules) -> None:
         super().__init__("importlib", importlib.__doc__)
-        self._lent = lent
+        self._injected = injected
 
     def import_module(self, name: str, package: str | None = None) -> ModuleType:
         """The usual function, with injected modules."""
-        return self._lent.find(name) or importlib.import_module(name, package)
+        return self._injected.find(name) or importlib.import_module(name, package)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(importlib, name)
@@ -94,18 +94,18 @@ class _Importlib(ModuleType):
 class _Loader(SourceFileLoader):
     """Runs a module's source with the package's own builtins."""
 
-    def __init__(self, name: str, path: str, lent: InjectedModules) -> None:
+    def __init__(self, name: str, path: str, injected: InjectedModules) -> None:
         super().__init__(name, path)
-        self._lent = lent
+        self._injected = injected
 
     def get_code(self, fullname: str) -> CodeType:
         # Directly from the source: a compiled file next to it could differ.
         source = self.get_data(self.path)
-        self._lent.approve(self.path, source)
+        self._injected.approve(self.path, source)
         return self.source_to_code(source, self.path)
 
     def exec_module(self, module: ModuleType) -> None:
-        vars(module)["__builtins__"] = self._lent.builtins
+        vars(module)["__builtins__"] = self._injected.builtins
         super().exec_module(module)
 
 
@@ -149,10 +149,10 @@ def load_package(
         importlib.invalidate_caches()
         # Without a handler, Python would write a plugin's log lines into the chat.
         logging.getLogger(name).addHandler(logging.NullHandler())
-        lent = _PACKAGES[name] = InjectedModules(modules, allowed)
+        injected = _PACKAGES[name] = InjectedModules(modules, allowed)
         init = str(real / "__init__.py")
         spec = spec_from_file_location(
-            name, init, loader=_Loader(name, init, lent), submodule_search_locations=[str(real)]
+            name, init, loader=_Loader(name, init, injected), submodule_search_locations=[str(real)]
         )
         assert spec is not None  # a loader was given
         assert spec.loader is not None
@@ -162,7 +162,7 @@ def load_package(
         except BaseException:
             _forget(name)
             raise
-        return module, lent
+        return module, injected
 
 
 def _forget(name: str) -> None:

@@ -62,7 +62,7 @@ def load_plugin(found: DiscoveredPlugin, services: Services) -> Plugin:
     if found.obstacle:
         raise PluginError(found.obstacle)
     context = PluginContext(found.name, found.manifest, services.home)
-    lent = None
+    injected = None
     try:
         with serving(services):
             if found.entry is not None:
@@ -71,11 +71,11 @@ def load_plugin(found: DiscoveredPlugin, services: Services) -> Plugin:
                 modules = hermes_modules(_newest(found.path, services))
                 trust = TrustFile.under(services.home)
                 allowed = trust.trusted_files(found.path) if found.where == "project" else None
-                package, lent = load_package(found.path, modules, str(services.home), allowed)
+                package, injected = load_package(found.path, modules, str(services.home), allowed)
                 _register_package(package, context)
     except (Exception, SystemExit) as error:  # plugin code may raise anything; report it
         raise PluginError(_failure(found, error)) from None
-    return Plugin(found, context.registered, for_hermes=_is_for_hermes(lent))
+    return Plugin(found, context.registered, for_hermes=_is_for_hermes(injected))
 
 
 def engine_offer(
@@ -173,8 +173,8 @@ def _inherits(inner: Any, attribute: str) -> bool:
     )
 
 
-def _is_for_hermes(lent: InjectedModules | None) -> bool:
-    return lent is not None and bool(lent.used)
+def _is_for_hermes(injected: InjectedModules | None) -> bool:
+    return injected is not None and bool(injected.used)
 
 
 def _failure(found: DiscoveredPlugin, error: BaseException) -> str:

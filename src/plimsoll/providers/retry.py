@@ -2,8 +2,8 @@
 
     1st ─ 0.5 s ─ 2nd ─ 1 s ─ 3rd ─ 2 s ─ 4th     each wait shortened by up to half, at random
 
-A provider's Retry-After is respected. If it is longer than the patience, the error is raised at once, with the number
-in it.
+A provider's Retry-After is respected. If it is longer than `longest_stated_wait`, the error is raised at once and
+states the number.
 """
 
 import re
@@ -35,7 +35,7 @@ class Retries:
     attempts: int = 4  # including the first
     first_wait: float = 0.5
     longest_wait: float = 30.0  # if the provider states none
-    patience: float = 90.0  # the longest wait that a provider may ask for
+    longest_stated_wait: float = 90.0  # the longest wait that a provider may ask for
 
     def wait(self, error: ProviderError, attempt: int, chance: float) -> float | None:
         """Seconds to wait after this attempt failed; None to give up. `chance` is in [0, 1)."""
@@ -44,7 +44,7 @@ class Retries:
         if attempt >= min(allowed, self.attempts) or not passes(error):
             return None
         if error.retry_after is not None:
-            return error.retry_after if error.retry_after <= self.patience else None
+            return error.retry_after if error.retry_after <= self.longest_stated_wait else None
         full = min(self.longest_wait, self.first_wait * 2.0 ** min(attempt - 1, 30))
         return full * (1.0 - 0.5 * chance)
 

@@ -143,23 +143,23 @@ class Transport:
     ) -> AsyncGenerator[SseEvent, None]:
         """The events of a stream until it ends, with or without an end marker."""
         parser, chunks = SseParser(), response.aiter_bytes()
-        patience = max(0.0, self._timeouts.first_byte - (self._clock() - asked))
+        timeout = max(0.0, self._timeouts.first_byte - (self._clock() - asked))
         while True:
             try:
-                chunk = await self._within(anext(chunks, None), patience, ends)
+                chunk = await self._within(anext(chunks, None), timeout, ends)
             except (BrokenReply, ProviderTimeout):
                 if decoder.complete:  # only the end marker is missing
                     return
                 raise
             if chunk is None:
                 return
-            patience = self._timeouts.between_chunks
+            timeout = self._timeouts.between_chunks
             for event in parser.feed(chunk):
                 if event.data.strip():
                     yield event
                 if event.is_done or (decoder.complete and not self._dialect.has_end_mark):
                     # Reading to the end returns the connection to the pool.
-                    patience = _LAST_CHUNK
+                    timeout = _LAST_CHUNK
 
     def _decoded(self, decode: Callable[[], list[Delta]]) -> list[Delta]:
         try:
@@ -173,7 +173,7 @@ class Transport:
 
     @asynccontextmanager
     async def _answer(
-        self, request: ChatRequest, patience: float, ends: float | None
+        self, request: ChatRequest, timeout: float, ends: float | None
     ) -> AsyncIterator[httpx.Response]:
         """The answer to a request, after its head was read and is not a refusal."""
         endpoint = self._endpoint
@@ -188,7 +188,7 @@ class Transport:
             content=content,
             headers=endpoint.request_headers(),
         )
-        response = await self._within(self._http.send(wire, stream=True), patience, ends, sending=True)
+        response = await self._within(self._http.send(wire, stream=True), timeout, ends, sending=True)
         try:
             if response.status_code >= 300:
                 body_start = await self._start_of(response, ends)
@@ -215,21 +215,21 @@ class Transport:
     async def _within(
         self,
         awaited: Awaitable[T],
-        patience: float,
+        timeout: float,
         ends: float | None,
         *,
         sending: bool = False,
         late: str = "",
     ) -> T:
         """Await with a time limit, and translate the transport's errors."""
-        left = patience if ends is None else max(0.0, min(patience, ends - self._clock()))
+        left = timeout if ends is None else max(0.0, min(timeout, ends - self._clock()))
         with self._transport_errors(sending):
             try:
                 async with asyncio.timeout(left):
                     return await awaited
             except TimeoutError:
-                late = late or f"nothing arrived for {patience:.3g} s"
-                raise self._error("timeout", "the deadline has passed" if left < patience else late) from None
+                late = late or f"nothing arrived for {timeout:.3g} s"
+                raise self._error("timeout", "the deadline has passed" if left < timeout else late) from None
 
     @contextmanager
     def _transport_errors(self, sending: bool) -> Iterator[None]:

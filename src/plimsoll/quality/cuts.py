@@ -12,7 +12,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message, is_harness_text
 from plimsoll.quality.texts import CHARACTERS_PER_TOKEN, characters
 
 CONTINUATION = 40  # messages after a cut that count
-LEAST_BEHIND = 5
+LEAST_AFTER = 5  # messages
 LEAST_TOKENS = 30_000
 
 
@@ -26,7 +26,7 @@ def turns_of(messages: Sequence[Message], least_tokens: int = LEAST_TOKENS) -> l
     found, size = [], 0
     for position, message in enumerate(messages):
         size += characters(message)
-        enough = size >= least_tokens * CHARACTERS_PER_TOKEN and position + LEAST_BEHIND < len(messages)
+        enough = size >= least_tokens * CHARACTERS_PER_TOKEN and position + LEAST_AFTER < len(messages)
         if enough and is_said_by_a_person(message):
             found.append(position + 1)
     return found

@@ -92,8 +92,8 @@ def places_of(term: str, text: str) -> Iterator[int]:
         before = text[place - 1 : place] if place else ""
         after = text[place + size : place + size + 1]
         joins_before = before.isalnum() and term[0].isalnum()
-        joins_behind = after.isalnum() and term[-1].isalnum()
-        if not joins_before and not joins_behind:
+        joins_after = after.isalnum() and term[-1].isalnum()
+        if not joins_before and not joins_after:
             yield place
         place = text.find(term, place + 1)
 

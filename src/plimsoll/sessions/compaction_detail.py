@@ -115,7 +115,7 @@ def previewed_detail(
     engine: str,
     items: Sequence[ViewItem],
     view: Sequence[Message],
-    lighter: Sequence[Message],
+    compacted: Sequence[Message],
     report: CompactionReport | None,
 ) -> CompactionDetail:
     """A compaction that was only drafted. `view` has the messages of the items, as the engine received them."""
@@ -123,14 +123,14 @@ def previewed_detail(
     if report is None or report.outcome != "compacted":
         reason = report.reason if report else ""
         return CompactionDetail(CompactionEvent.refused("by hand", engine, *sizes, reason))
-    ledger = ledger_of(view, lighter, report)
+    ledger = ledger_of(view, compacted, report)
     event = CompactionEvent(
         "by hand", engine, "compacted", report.reason, report.messages_before, report.messages_after,
         report.tokens_before, report.tokens_after, ledger,
     )  # fmt: skip
     same = [replace(item, message=one) for item, one in zip(items, view, strict=True)]
-    draft = draft_of(session, View(0), same, lighter)
-    after = _drafted_items(same, draft, lighter)
+    draft = draft_of(session, View(0), same, compacted)
+    after = _drafted_items(same, draft, compacted)
     lines = tuple(
         SourcedLine(
             line.section, line.text, line.by,
@@ -151,12 +151,12 @@ def _number(items: Sequence[ViewItem], number: int, handle: str) -> int:
 
 
 def _drafted_items(
-    before: Sequence[ViewItem], draft: ViewDraft, lighter: Sequence[Message]
+    before: Sequence[ViewItem], draft: ViewDraft, compacted: Sequence[Message]
 ) -> list[ViewItem]:
     """The items of a drafted view."""
-    nodes, places = iter(draft.nodes), match_messages([item.message for item in before], lighter)
+    nodes, places = iter(draft.nodes), match_messages([item.message for item in before], compacted)
     found: list[ViewItem] = []
-    for message, place in zip(lighter, places, strict=True):
+    for message, place in zip(compacted, places, strict=True):
         if place is None:
             node = next(nodes, None)
             found.append(ViewItem(message, estimate_message_tokens(message), node=node.id if node else ""))

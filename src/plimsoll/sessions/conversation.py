@@ -215,10 +215,12 @@ class Conversation:
     async def preview(self, focus: str | None = None) -> CompactionDetail:
         """What `compress` would do, with an extracted summary. Changes nothing."""
         async with self._exclusive():
-            report, lighter = await self.agent.previewed(focus)
+            report, compacted = await self.agent.previewed(focus)
             items, name = await self.archive.items(self.session.id), self.agent.compactor.engine.name
             view = list(self.agent.view)
-        return await asyncio.to_thread(previewed_detail, self.session.id, name, items, view, lighter, report)
+        return await asyncio.to_thread(
+            previewed_detail, self.session.id, name, items, view, compacted, report
+        )
 
     @asynccontextmanager
     async def acting(self, actor: str = OPERATOR) -> AsyncIterator[SessionActions]:

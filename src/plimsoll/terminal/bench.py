@@ -54,7 +54,7 @@ _HEADINGS = (
     "valid",
     "invented",
 )
-_EXPENDABLE = ("cuts", "next step", "stated", "before", "invented", "valid")
+OPTIONAL_COLUMNS = ("cuts", "next step", "stated", "before", "invented", "valid")
 
 
 @click.command()
@@ -99,7 +99,7 @@ def bench(
     chosen = SizeSettings(compression.target_tokens, compression.target_ratio, compression.protect_last_n)
     plan = MeasurementPlan(window or (EXAMPLE_WINDOW if example else WINDOW), compression.threshold, chosen)
     if budget:
-        plan = replace(plan, knobs=_fitted(files, plan, budget))
+        plan = replace(plan, size_settings=_fitted(files, plan, budget))
     found = _measured(files, plan, "measuring")
     long_enough = [one for one in found if one.pairs]
     if not long_enough:
@@ -135,8 +135,10 @@ def _nothing(found: Sequence[MeasuredConversation], plan: MeasurementPlan) -> Us
 def _fitted(files: Sequence[InputFile], plan: MeasurementPlan, budget: int) -> SizeSettings:
     """The settings whose results have the wanted mean size on these conversations."""
 
-    def size(knobs: SizeSettings) -> float:
-        found = _measured(files, replace(plan, knobs=knobs, sizes_only=True), "finding settings")
+    def size(size_settings: SizeSettings) -> float:
+        found = _measured(
+            files, replace(plan, size_settings=size_settings, sizes_only=True), "finding settings"
+        )
         sizes = [size for one in found for size in one.sizes]
         if not sizes:
             raise _nothing(found, plan)
@@ -183,16 +185,16 @@ def _figures(pairs: Sequence[PairedResult]) -> tuple[QualityFigures, QualityFigu
 
 def _facts(one: MeasuredConversation, plan: MeasurementPlan) -> dict[str, Any]:
     """One line of --json."""
-    pairs, knobs = one.pairs, plan.knobs
+    pairs, size_settings = one.pairs, plan.size_settings
     ours, newest = _figures(pairs)
     return {
         "source": one.source,
         "line": one.line,
         "id": one.id,
         "window": plan.window,
-        "target_tokens": knobs.target_tokens,
-        "target_ratio": knobs.target_ratio,
-        "protect_last_n": knobs.protect_last_n,
+        "target_tokens": size_settings.target_tokens,
+        "target_ratio": size_settings.target_ratio,
+        "protect_last_n": size_settings.protect_last_n,
         "cuts": [pair.at for pair in pairs],
         "tokens_before": round(ours.tokens_before),
         "tokens_after": round(ours.tokens),
@@ -218,13 +220,15 @@ def _facts(one: MeasuredConversation, plan: MeasurementPlan) -> dict[str, Any]:
 
 
 def _show(found: Sequence[MeasuredConversation], plan: MeasurementPlan) -> None:
-    knobs = plan.knobs
+    size_settings = plan.size_settings
     console = Console(highlight=False)
     if not sys.stdout.isatty():
         console.width = 160
     console.print(bench_table(found, console.width))
-    aim = f"target_tokens {knobs.target_tokens:,}, " if knobs.target_tokens else ""
-    setting = f"{aim}target_ratio {knobs.target_ratio:g}, protect_last_n {knobs.protect_last_n}"
+    aim = f"target_tokens {size_settings.target_tokens:,}, " if size_settings.target_tokens else ""
+    setting = (
+        f"{aim}target_ratio {size_settings.target_ratio:g}, protect_last_n {size_settings.protect_last_n}"
+    )
     console.print(Text(f"window {plan.window:,}, {setting}, no model; tokens are characters / 4", "dim"))
     if not _figures(_pairs(found))[0].far_facts:
         console.print(
@@ -234,7 +238,7 @@ def _show(found: Sequence[MeasuredConversation], plan: MeasurementPlan) -> None:
 
 def bench_table(found: Sequence[MeasuredConversation], width: int) -> Table:
     """A row for each conversation, and their sum; columns that do not fit the width are left out."""
-    return fitted(lambda without: _table(found, without), _EXPENDABLE, width)
+    return fitted(lambda without: _table(found, without), OPTIONAL_COLUMNS, width)
 
 
 def _table(found: Sequence[MeasuredConversation], without: frozenset[str]) -> Table:

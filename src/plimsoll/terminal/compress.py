@@ -139,8 +139,8 @@ def compress(
         plan, notices = _plan(settings, transcripts, focus, auxiliary, named_here)
         _show_notices([*loaded.notices, *notices, *found, *_notices_of(transcripts)])
         outcomes = _compact(plan, transcripts)
-    lighter = [outcome.transcript for outcome in outcomes]
-    messages = _write(lighter, transcripts, target, output)
+    compacted = [outcome.transcript for outcome in outcomes]
+    messages = _write(compacted, transcripts, target, output)
     if as_json:
         print_json(outcomes, in_full)
     elif in_full:
@@ -149,7 +149,7 @@ def compress(
         show(outcomes, output == STANDARD, example)
     for line in messages:
         click.echo(line, err=as_json or in_full)
-    _show_notices(_as_openai(lighter) if output and not target else ())
+    _show_notices(_as_openai(compacted) if output and not target else ())
     _warn(outcomes, focus)
     _show_notices(_model_failures(outcomes, auxiliary))
 
@@ -166,19 +166,19 @@ def _chosen_paths(paths: tuple[str, ...], latest: str | None, example: bool) -> 
 
 
 def _write(
-    lighter: Sequence[Transcript], originals: Sequence[Transcript], target: str | None, output: str | None
+    compacted: Sequence[Transcript], originals: Sequence[Transcript], target: str | None, output: str | None
 ) -> list[str]:
     """Write the results. Returns messages for the user."""
     if target:
-        pairs = zip(lighter, originals, strict=True)
+        pairs = zip(compacted, originals, strict=True)
         written = [
             converted(one, target, is_changed=one.messages != original.messages) for one, original in pairs
         ]
         return write_converted(target, output, written)
     if output == STANDARD:
-        write_json(serialised(lighter))
+        write_json(serialised(compacted))
     elif output:
-        write_transcripts(output, lighter)
+        write_transcripts(output, compacted)
         return [f"Written to {output}"]
     return []
 

@@ -34,7 +34,7 @@ from plimsoll.messages.printable import plain
 from plimsoll.models import ModelCard
 from plimsoll.terminal.cost_plot import draw
 from plimsoll.terminal.cost_policies import (
-    EXPENDABLE,
+    OPTIONAL_POLICY_COLUMNS,
     PolicyReplay,
     policy_facts,
     policy_table,
@@ -47,7 +47,7 @@ from plimsoll.terminal.tables import fitted
 from plimsoll.transcripts import Transcript, read_transcripts
 
 _HEADINGS = ("requests", "read", "written", "plain", "output", "USD", "of none")
-_EXPENDABLE = (
+OPTIONAL_COLUMNS = (
     "output",
     "requests",
     "plain",
@@ -208,8 +208,10 @@ def _show(
     policies: Sequence[Mapping[str, PolicyReplay]],
 ) -> None:
     console = Console(highlight=False)
-    console.print(fitted(lambda without: _table(priced, without), _EXPENDABLE, console.width))
-    console.print(fitted(lambda without: policy_table(policies, without), EXPENDABLE, console.width))
+    console.print(fitted(lambda without: _table(priced, without), OPTIONAL_COLUMNS, console.width))
+    console.print(
+        fitted(lambda without: policy_table(policies, without), OPTIONAL_POLICY_COLUMNS, console.width)
+    )
     lifetime = f", {policy.ttl} TTL" if policy.enabled and _takes_markers(card) else ""
     dated = f", prices as of {card.as_of}" if card.as_of else ""
     console.print(Text(f"{card.name}{lifetime}, {gap:g} s between requests, tokens estimated{dated}", "dim"))

@@ -27,7 +27,7 @@ from plimsoll.transcripts import Transcript
 
 POLICIES: tuple[Literal["threshold", "cost"], ...] = ("threshold", "cost")
 NEVER = "none"
-EXPENDABLE = ("times", "sent")  # columns that a narrow terminal omits, in this order
+OPTIONAL_POLICY_COLUMNS = ("times", "sent")  # columns that a narrow terminal omits, in this order
 
 
 @dataclass(slots=True)

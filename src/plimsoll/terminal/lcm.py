@@ -92,9 +92,9 @@ async def _examined(archive: Archive, session: Session) -> _SessionCheck:
 
 def _of_store(access: StoreAccess, repair: bool) -> Iterator[str]:
     """The faults of the archive itself; with `repair`, those that remain."""
-    mended = access.run(access.store.repair_search_index()) if repair else 0
-    if mended:
-        click.echo(f"search index repaired for {mended:,} messages")
+    repaired = access.run(access.store.repair_search_index()) if repair else 0
+    if repaired:
+        click.echo(f"search index repaired for {repaired:,} messages")
     yield from access.run(access.store.check())
 
 

@@ -48,7 +48,7 @@ from plimsoll.terminal.tables import fitted
 QUESTION = "Answer in one short sentence: what is a load line on a ship?"
 LONGEST_ANSWER = 200
 DEADLINE = 120.0
-_EXPENDABLE = ("cache", "output", "cached")  # columns that a narrow terminal omits, in this order
+OPTIONAL_COLUMNS = ("cache", "output", "cached")  # columns that a narrow terminal omits, in this order
 _NARROW = 72  # terminal width below which only the reasons are shown
 
 
@@ -84,7 +84,7 @@ def list_models(pattern: str, as_json: bool) -> None:
         return
     console = Console(highlight=False)
     if cards:
-        console.print(fitted(lambda without: _card_table(cards, without), _EXPENDABLE, console.width))
+        console.print(fitted(lambda without: _card_table(cards, without), OPTIONAL_COLUMNS, console.width))
         console.print(Text("tokens; USD per million tokens", "dim"))
     else:
         console.print(

@@ -74,7 +74,7 @@ def _stored(name: str) -> Transcript:
             session = access.run(access.store.session(name))
         except UnknownSession as error:
             raise UserError(f"{unknown} `plimsoll sessions list` lists what is stored. {error}") from error
-        return Transcript(list(transfer.said(access, session)), session.id, id=session.id)
+        return Transcript(list(transfer.messages_of(access, session)), session.id, id=session.id)
 
 
 def only_one(transcripts: Sequence[Transcript], line: int | None) -> Transcript:

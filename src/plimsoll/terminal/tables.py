@@ -202,20 +202,20 @@ def many(rows: Sequence[tuple[str, SizeComparison, str]], width: int) -> Table:
     weights = [row[1] for row in rows]
     before, after = sum(w.tokens_before for w in weights), sum(w.tokens_after for w in weights)
     said, kept = sum(w.messages_before for w in weights), sum(w.messages_after for w in weights)
-    foot = (f"{len(rows)} in all", f"{said:,} → {kept:,}", f"{before:,} → {after:,}")
+    footer = (f"{len(rows)} in all", f"{said:,} → {kept:,}", f"{before:,} → {after:,}")
     small = SMALL_BAR if width >= 76 else 0
     figures = [
         (f"{w.messages_before:,} → {w.messages_after:,}", f"{w.tokens_before:,} → {w.tokens_after:,}", word)
         for _, w, word in rows
     ]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_footer=True)
-    table.add_column("file", foot[0], no_wrap=True)
-    table.add_column("messages", foot[1], justify="right", no_wrap=True)
-    table.add_column("tokens", foot[2], justify="right", no_wrap=True)
+    table.add_column("file", footer[0], no_wrap=True)
+    table.add_column("messages", footer[1], justify="right", no_wrap=True)
+    table.add_column("tokens", footer[2], justify="right", no_wrap=True)
     table.add_column("", bar(before, after, small), no_wrap=True)
     table.add_column("", no_wrap=True)
     # Figures get the width that they need; names share the rest and are cut at their start.
-    widest = [max(map(len, column)) for column in zip(*figures, (*foot[1:], ""), strict=True)]
+    widest = [max(map(len, column)) for column in zip(*figures, (*footer[1:], ""), strict=True)]
     room = max(8, width - sum(widest) - len(bar(1, 1, small)) - BETWEEN_COLUMNS * 4 - 2)
     for (name, weighed, _), (messages, tokens, word) in zip(rows, figures, strict=True):
         shown = plain(name)

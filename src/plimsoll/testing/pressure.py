@@ -27,7 +27,7 @@ _PRESSURE = re.compile(
 )
 
 
-def told_how_full(bodies: Iterable[Mapping[str, Any]]) -> list[str]:
+def window_usage_mentions(bodies: Iterable[Mapping[str, Any]]) -> list[str]:
     """Every passage in the requests that states how full the window is, once each, with its context."""
     found: dict[str, None] = {}
     looked_at: set[int] = set()  # requests repeat earlier content

@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 
 _CHUNK = 65_536
 _DRAIN = 1_048_576  # maximum pipe capacity: what the program can have written before it exited
-_GENTLE = 0.5  # seconds between SIGTERM and SIGKILL
+_GRACE_SECONDS = 0.5  # seconds between SIGTERM and SIGKILL
 
 
 class Pid(NamedTuple):
@@ -113,7 +113,7 @@ async def end_group(process: asyncio.subprocess.Process) -> None:
     children = descendants(process.pid)
     _signal(process.pid, children, signal.SIGTERM)
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(process.wait()), _GENTLE)
+        await asyncio.wait_for(asyncio.shield(process.wait()), _GRACE_SECONDS)
     _signal(process.pid, {*children, *descendants(process.pid)}, signal.SIGKILL)
     await process.wait()
 

@@ -49,7 +49,7 @@ async def newest(db: SqlConnection, row: SessionRow, limit: int) -> list[Action]
 async def edits(db: SqlConnection, row: SessionRow) -> PersonEdits:
     """What users removed from the current view."""
     found = PersonEdits()
-    for one in await edits_behind(db, row.session.view):
+    for one in await edits_before(db, row.session.view):
         found = replace(found, views=(*found.views, one.view_after))
         if one.action == "drop":
             found = replace(found, dropped=(*found.dropped, *one.details["messages"]))
@@ -59,7 +59,7 @@ async def edits(db: SqlConnection, row: SessionRow) -> PersonEdits:
     return found
 
 
-async def edits_behind(db: SqlConnection, view: int) -> list[Action]:
+async def edits_before(db: SqlConnection, view: int) -> list[Action]:
     """The edits that created a view or one of its ancestors, oldest first."""
     return [
         Action(action, actor, json.loads(details), view_after=made)
@@ -67,10 +67,10 @@ async def edits_behind(db: SqlConnection, view: int) -> list[Action]:
     ]
 
 
-async def _covered(db: SqlConnection, told: Sequence[Node], owner: Owner) -> tuple[Span, ...]:
+async def _covered(db: SqlConnection, given: Sequence[Node], owner: Owner) -> tuple[Span, ...]:
     """The messages that nodes cover, directly and through other nodes."""
     spans: set[Span] = set()
-    waiting, known = list(told), {node.id for node in told}
+    waiting, known = list(given), {node.id for node in given}
     while waiting:
         for source in waiting.pop().sources:
             if isinstance(source, Span):

@@ -45,13 +45,13 @@ async def fork(
     point = row.session.messages if at is None else at
     if point:
         require_message(row, point)
-    edits = await actions.edits_behind(db, row.session.view)
+    edits = await actions.edits_before(db, row.session.view)
     made = {one.view_after for one in edits}
     view = await _opening_view(db, row, point, wanted, made)
     base = view if view.through <= point else await _unedited(db, row, view, made)
     child = await sessions.fork(db, row, point, title, base.number, random)
     applied, shown = [
-        {edit.view_after for edit in await actions.edits_behind(db, one.number)} for one in (base, view)
+        {edit.view_after for edit in await actions.edits_before(db, one.number)} for one in (base, view)
     ]
     missing = list(_of_fork([one for one in edits if one.view_after not in applied], shown, point))
     dropped = sorted({n for one in missing if one.action == "drop" for n in one.details["messages"]})

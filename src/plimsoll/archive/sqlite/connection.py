@@ -94,7 +94,7 @@ class SqliteDatabase(Database):
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="archive-writer")
         self._reading = ThreadPoolExecutor(READERS, thread_name_prefix="archive-reader")
         self._searching = ThreadPoolExecutor(READERS, thread_name_prefix="archive-search")
-        self._mine = threading.local()
+        self._thread_local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._is_closed = False
 
@@ -158,9 +158,9 @@ class SqliteDatabase(Database):
             return result
 
     def _connection(self) -> sqlite3.Connection:
-        found: sqlite3.Connection | None = getattr(self._mine, "connection", None)
+        found: sqlite3.Connection | None = getattr(self._thread_local, "connection", None)
         if found is None:
-            found = self._mine.connection = connect(self.path, self._busy_seconds)
+            found = self._thread_local.connection = connect(self.path, self._busy_seconds)
             self._connections.append(found)
         return found
 

@@ -248,8 +248,8 @@ def planned(
     parts = [given[part.start : part.stop] for part in plan.staying()]
     if all(map(is_whole, parts if plan.bounds.middle and not repairs_middle else [given])):
         return plan
-    mended = repair(given)
-    return _plan_of(mended, list(map(estimate_message_tokens, mended)), rules, calibration)
+    repaired = repair(given)
+    return _plan_of(repaired, list(map(estimate_message_tokens, repaired)), rules, calibration)
 
 
 def _plan_of(

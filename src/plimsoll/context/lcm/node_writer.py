@@ -39,7 +39,7 @@ from plimsoll.secrets import redact
 LateTexts = dict[tuple[str, ...], tuple[LateText, str]]
 MOST_REQUESTS = 8  # for one compaction
 MOST_FAILURES = 2  # in a row
-PATIENCE = 45.0  # seconds after which no further summary starts
+WRITING_SECONDS = 45.0  # seconds after which no further summary starts
 NODE_SHARE = 0.20
 NODE_LEAST, NODE_MOST = 200, 1_200
 TINY = "(short)"  # for messages that are too small to shorten
@@ -78,7 +78,7 @@ class NodeWriter:
             return False
         if self._began is None:
             self._began = self.clock()
-        return self.clock() - self._began <= PATIENCE
+        return self.clock() - self._began <= WRITING_SECONDS
 
     def write(
         self,

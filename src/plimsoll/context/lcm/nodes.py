@@ -21,7 +21,7 @@ from plimsoll.secrets import redact
 MODEL = "model"  # the host knows which model wrote the text; here it only matters that one did
 _MOST = {"constraints": 12, "files": 24, "commands": 16, "errors": 8, "commits": 12, "decisions": 8}
 _TOPICS = 10
-_GIST = 64  # characters of a request
+_REQUEST_CHARACTERS = 64  # characters of a request
 _NAMED = 48  # characters of a file or command
 Ledger = dict[str, list[str]]
 
@@ -104,7 +104,7 @@ def merged_ledger(ledgers: Sequence[Ledger]) -> Ledger:
 
 def topics_of(facts: ConversationFacts) -> list[str]:
     """Topics that tell a reader whether to expand the node: requests, files and commands."""
-    asked = [_short(one.text, _GIST) for one in (*facts.requests[:1], *facts.requests[1:][-2:])]
+    asked = [_short(one.text, _REQUEST_CHARACTERS) for one in (*facts.requests[:1], *facts.requests[1:][-2:])]
     touched = sorted(facts.files, key=lambda path: -sum(facts.files[path].actions.values()))
     ran = [line for line, event in facts.commands.items() if event.outcome.failed] or list(facts.commands)
     other = [_short(line, _NAMED) for line in facts.actions][-2:]
@@ -115,7 +115,7 @@ def topics_of(facts: ConversationFacts) -> list[str]:
         *other,
     ]
     if not pieces and facts.last_said:
-        pieces = [_short(facts.last_said, _GIST)]
+        pieces = [_short(facts.last_said, _REQUEST_CHARACTERS)]
     return [redact(piece) for piece in dict.fromkeys(pieces)][:_TOPICS]
 
 

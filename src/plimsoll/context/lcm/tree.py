@@ -80,7 +80,7 @@ class Tree:
             gaps.append(Span(expected, last))
         return gaps
 
-    def ripe(self) -> tuple[Node, ...]:
+    def due(self) -> tuple[Node, ...]:
         """The oldest adjacent nodes of one depth to condense; the newest node of a depth is never included."""
         for depth in sorted({root.depth for root in self.roots}):
             for run in _equal_runs(self.roots, depth):

@@ -45,9 +45,9 @@ class TreeBuilder:
 
     def condense(self) -> None:
         """Condense the oldest four adjacent nodes of each depth that has more than four."""
-        while ripe := self.tree.ripe():
-            originals = self._originals(ripe)
-            self._add([condensed(self._store.session, ripe, originals, self._writer)])
+        while due := self.tree.due():
+            originals = self._originals(due)
+            self._add([condensed(self._store.session, due, originals, self._writer)])
 
     def redo(self) -> None:
         """Rewrite nodes that were written without a model, leaves before their parents."""

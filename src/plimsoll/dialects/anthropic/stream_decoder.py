@@ -99,11 +99,9 @@ class AnthropicStreamDecoder(StreamDecoder):
             case "tool_use":
                 extra = {k: v for k, v in block.items() if k not in _TOOL_KEYS and v is not None}
                 index, self._calls = self._calls, self._calls + 1
-                carried = {"anthropic": extra} if extra else {}
+                extras = {"anthropic": extra} if extra else {}
                 return [
-                    ToolCallDelta(
-                        index, str(block.get("id") or ""), str(block.get("name") or ""), "", carried
-                    )
+                    ToolCallDelta(index, str(block.get("id") or ""), str(block.get("name") or ""), "", extras)
                 ]
         return []
 

@@ -28,7 +28,7 @@ _PART_TYPES = frozenset(
 
 
 _RESULT_ROLES = frozenset({"tool", "function"})
-_BESIDE_TYPES = frozenset(
+_MEDIA_TYPES = frozenset(
     {"image_url", "input_image", "file", "input_audio", "video_url", "audio_url"}
 )  # rejected in a tool message
 
@@ -102,10 +102,10 @@ def _text_alone(message: Message) -> tuple[Message, list[Part]]:
     content = message.get("content")
     if not isinstance(content, list):
         return message, []
-    others = [part for part in content if part.get("type") in _BESIDE_TYPES]
+    others = [part for part in content if part.get("type") in _MEDIA_TYPES]
     if not others:
         return message, []
-    texts = [part for part in content if part.get("type") not in _BESIDE_TYPES]
+    texts = [part for part in content if part.get("type") not in _MEDIA_TYPES]
     return {**message, "content": texts or f"[{_count_of(others)} below]"}, others
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from plimsoll.messages import arguments_of, arguments_text, call_name
 
 Item = dict[str, Any]
-_BESIDE = frozenset({"type", "id", "call_id", "status"})
+_ITEM_FIELDS = frozenset({"type", "id", "call_id", "status"})
 SEPARATOR = "__"
 FREE_TEXT = "input"  # the argument with the text of a custom tool
 
@@ -39,8 +39,8 @@ def call_from(item: Item) -> tuple[dict[str, Any], Item]:
     if kind == "custom_tool_call" and isinstance(item.get("input"), str):
         name, text = str(rest.pop("name", "")), rest.pop("input")
         return _call(call_id, name, json.dumps({FREE_TEXT: text}, ensure_ascii=False)), rest
-    asked = {key: value for key, value in item.items() if key not in _BESIDE}
-    rest = {key: value for key, value in rest.items() if key in _BESIDE}
+    asked = {key: value for key, value in item.items() if key not in _ITEM_FIELDS}
+    rest = {key: value for key, value in rest.items() if key in _ITEM_FIELDS}
     return _call(call_id, kind.removesuffix("_call"), json.dumps(asked, ensure_ascii=False)), rest
 
 

@@ -215,9 +215,9 @@ def without_gateway_key(headers: Iterable[Header]) -> tuple[str, list[Header]]:
     """The gateway's key, and the headers without it and without those that must not go upstream."""
     kept: list[Header] = []
     found: dict[bytes, str] = {}
-    carriers = (KEY_HEADER, *key_headers())
+    names = (KEY_HEADER, *key_headers())
     for name, value in headers:
-        if name in carriers:
+        if name in names:
             text = _credential(value)
             if is_key(text) or name == KEY_HEADER:
                 found.setdefault(name, text)
@@ -225,7 +225,7 @@ def without_gateway_key(headers: Iterable[Header]) -> tuple[str, list[Header]]:
         elif name in _TAKEN_OUT:
             continue
         kept.append((name, value))
-    return next((found[name] for name in carriers if name in found), ""), kept
+    return next((found[name] for name in names if name in found), ""), kept
 
 
 def _credential(value: bytes) -> str:

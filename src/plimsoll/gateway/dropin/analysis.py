@@ -42,7 +42,7 @@ class BodyOutline:
 class MessageGroup:
     """Wire messages, each with its hash, its canonical messages and their tokens."""
 
-    said: list[dict[str, Any]] = field(default_factory=list)
+    messages: list[dict[str, Any]] = field(default_factory=list)
     chain: list[bytes] = field(default_factory=list)
     canonical: list[list[Message]] = field(default_factory=list)
     tokens: list[list[int]] = field(default_factory=list)
@@ -77,7 +77,7 @@ def assembled(dialect: Dialect, pieces: Sequence[Piece]) -> tuple[dict[str, Any]
     messages: list[dict[str, Any]] = []
     for group in pieces[1:]:
         assert isinstance(group, MessageGroup)
-        messages += group.said
+        messages += group.messages
         analysis.chain.extend(group.chain)
         analysis.canonical.extend(group.canonical)
         analysis.tokens.extend(group.tokens)
@@ -98,17 +98,17 @@ def frame_of(dialect: Dialect, lead: Sequence[Message], tools: list[dict[str, An
 
 
 def _groups(asked: ClientRequest, root: bytes) -> Iterator[MessageGroup]:
-    said = asked.said
+    said = asked.messages
     group, weight = MessageGroup(), 0
     for index, digest in enumerate(chain_of(root, map(asked.dialect.unmarked, said))):
         canonical = [as_said(message) for message in asked.dialect.canonical(said, index)]
         tokens = [estimate_message_tokens(message) for message in canonical]
-        group.said.append(said[index])
+        group.messages.append(said[index])
         group.chain.append(digest)
         group.canonical.append(canonical)
         group.tokens.append(tokens)
         weight += sum(tokens)
-        if weight >= GROUP_TOKENS or len(group.said) >= GROUP_MESSAGES:
+        if weight >= GROUP_TOKENS or len(group.messages) >= GROUP_MESSAGES:
             yield group
             group, weight = MessageGroup(), 0
     yield group

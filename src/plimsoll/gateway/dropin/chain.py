@@ -27,8 +27,8 @@ def root_of(caller: bytes, dialect: str, session: bytes = b"") -> bytes:
 
 def root_for(named: Mapping[bytes, bytes], dialect: Dialect) -> bytes:
     """The hash that the chain of a request with these headers starts from."""
-    carriers = (SESSION_HEADER, *(name.encode() for name in dialect.session_headers))
-    session = next(filter(None, (named.get(name, b"").strip() for name in carriers)), b"")
+    names = (SESSION_HEADER, *(name.encode() for name in dialect.session_headers))
+    session = next(filter(None, (named.get(name, b"").strip() for name in names)), b"")
     return root_of(caller_of(named), dialect.name, session)
 
 

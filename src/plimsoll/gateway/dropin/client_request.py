@@ -118,7 +118,7 @@ class ClientRequest:
         return self.dialect.lead(self.body)
 
     @cached_property
-    def said(self) -> list[dict[str, Any]]:
+    def messages(self) -> list[dict[str, Any]]:
         """The messages after the system prompt. Raises `InvalidConversation` if they are not messages."""
         return self.dialect.messages(self.body)
 

@@ -308,7 +308,7 @@ class RecallRelay:
 def _with_round(request: ClientRequest, messages: Sequence[Message]) -> ClientRequest:
     """The request that continues after these messages."""
     written = request.dialect.written(messages, request.model)
-    body = request.dialect.with_messages(request.body, [*request.said, *written])
+    body = request.dialect.with_messages(request.body, [*request.messages, *written])
     return replace(request, body=body, raw=jsontext.write(body), analysis=None)
 
 

@@ -101,8 +101,8 @@ def _expanded(
     """The request with the tool and the exchanges restored."""
     dialect, body, analysis = request.dialect, request.body, request.analysis
     if known:
-        said = with_exchanges(dialect, request.said, chain, known, request.model)
-        if len(said) != len(request.said) or said != request.said:
+        said = with_exchanges(dialect, request.messages, chain, known, request.model)
+        if len(said) != len(request.messages) or said != request.messages:
             body, analysis = dialect.with_messages(body, said), None
     body = dialect.with_tool(body, DEFINITION) or body
     if analysis is not None:
@@ -132,7 +132,7 @@ def _has_answers(request: ClientRequest) -> bool:
     if request.analysis is not None:
         groups = iter(request.analysis.canonical)
     else:
-        said = request.said
+        said = request.messages
         groups = (request.dialect.canonical(said, place) for place in range(len(said)))
     return any(message.get("role") == "assistant" for group in groups for message in group)
 

@@ -40,7 +40,7 @@ class Recognizer:
         """
         request = out.client_request
         try:
-            chain, said = chain_for(request), request.said
+            chain, said = chain_for(request), request.messages
         except InvalidConversation:
             yield None
             return
@@ -76,7 +76,7 @@ class Recognizer:
             if found
             else ClientConversation(request.dialect, request.lead, request.owner)
         )
-        conversation.extend(request.said, chain, request.analysis)
+        conversation.extend(request.messages, chain, request.analysis)
         self._attach(out, conversation)
         out.weigh(conversation)
 
@@ -107,7 +107,9 @@ class Recognizer:
 def chain_for(request: ClientRequest) -> list[bytes]:
     """The hashes of a request's messages. Raises `InvalidConversation` if they are not messages."""
     if request.analysis is None:
-        return chain_of(root_for(request.named, request.dialect), map(request.dialect.unmarked, request.said))
+        return chain_of(
+            root_for(request.named, request.dialect), map(request.dialect.unmarked, request.messages)
+        )
     if request.analysis.fault:
         raise InvalidConversation(request.analysis.fault)
     return request.analysis.chain

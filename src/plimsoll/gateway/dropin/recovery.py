@@ -60,7 +60,7 @@ class Recovery:
 
     async def _compact(self, out: UpstreamRequest, limit: int | None) -> bool:
         """Compact the conversation and rewrite the request."""
-        if out.is_relieved or not self._compactor.is_enabled:
+        if out.has_compacted or not self._compactor.is_enabled:
             return False
         async with self._recognizer.recognised(out) as conversation:
             if conversation is None:
@@ -78,7 +78,7 @@ class Recovery:
             if not await self._compactor.compact(conversation, tokens, facts, "overflow", out.model):
                 return False
             out.weigh(conversation)
-        out.is_relieved, out.counted = True, 0
+        out.has_compacted, out.counted = True, 0
         await self._writer.write(out)
         return True
 

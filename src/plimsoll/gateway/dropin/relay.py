@@ -33,7 +33,7 @@ class ReplyReader:
 
     def __init__(self, dialect: Dialect, keep: Keep) -> None:
         self._parser, self._decoder, self._keep = SseParser(), dialect.decoder(), keep
-        self._signs = tuple(f'"{name}"' for name in dialect.reply_events)
+        self._quoted_events = tuple(f'"{name}"' for name in dialect.reply_events)
         self._is_done = False
 
     async def feed(self, piece: bytes) -> None:
@@ -52,7 +52,9 @@ class ReplyReader:
 
     def _is_needed(self, data: str) -> bool:
         """Whether an event has a part of the reply that no later event repeats. Decodes nothing."""
-        return any(sign in data for sign in self._signs) if self._signs else bool(data.strip())
+        return (
+            any(sign in data for sign in self._quoted_events) if self._quoted_events else bool(data.strip())
+        )
 
 
 async def relay(
@@ -72,7 +74,7 @@ async def relay(
     else:
         body = await answer.read_all(most)
         usage = usage_in(out.client_request.dialect, body)
-        _came_whole(meter, body, usage)
+        _meter_whole(meter, body, usage)
         if keep is not None:
             await _keep_whole(out.client_request.dialect, body, keep)
         headers = [*returned_headers(answer.headers), *whole_headers(out, usage)]
@@ -86,7 +88,7 @@ async def _keep_whole(dialect: Dialect, body: bytes, keep: Keep) -> None:
         return  # not readable: the client gets it unchanged
 
 
-def _came_whole(meter: Meter, body: bytes, usage: Usage | None) -> None:
+def _meter_whole(meter: Meter, body: bytes, usage: Usage | None) -> None:
     meter.received(body)
     meter.reported, meter.is_final = usage, usage is not None
 
@@ -127,7 +129,7 @@ async def _translated_whole(
         reply: Reply = out.target.dialect.decode_reply(jsontext.read(body))
     except (MalformedReply, ValueError, RecursionError) as error:
         raise BrokenReply(f"The upstream's reply cannot be read: {error}", status=502) from None
-    _came_whole(meter, body, reply.usage)
+    _meter_whole(meter, body, reply.usage)
     if keep is not None:
         await keep(reply)
     written = out.client_request.dialect.encode_reply(reply, out.client_request.body, int(time.time()))

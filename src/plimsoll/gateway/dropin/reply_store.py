@@ -58,7 +58,7 @@ class ReplyStore:
         if not reply.id:
             return
         answer = request.dialect.written([reply.message], request.model)
-        added = [*request.said[request.earlier :], *answer]
+        added = [*request.messages[request.earlier :], *answer]
         before = _name(request, request.continues) if request.continues else ""
         try:
             await self._replies_of(request.owner).keep(

@@ -329,7 +329,7 @@ class RequestHandler:
             )
         if not out.client_request.edits_itself and self._compactor.is_enabled:
             tokens = conversation.anchor.predict(out.estimated)
-            sent = conversation.sequence_at(len(out.client_request.said)) - len(conversation.lead)
+            sent = conversation.sequence_at(len(out.client_request.messages)) - len(conversation.lead)
             self._compactor.record_request(conversation, tokens, out.facts, sent, out.written)
             self._compactor.prepare(conversation, tokens, out.facts)
         if usage is not None and used is not None and self._store.stores(conversation):

@@ -72,7 +72,7 @@ class RequestWriter:
         out.answer_limit = min(dialect.limits(body).values(), default=0)
         if view is not None:
             body = dialect.with_messages(
-                body, view.messages_for(request.said, dialect), has_note=view.has_note
+                body, view.messages_for(request.messages, dialect), has_note=view.has_note
             )
             if request.edits_itself:
                 body = dialect.without_history_edits(body)
@@ -181,7 +181,7 @@ def _rendered(out: UpstreamRequest, body: dict[str, Any], view: CompactedView | 
         lead[-1] = with_note(lead[-1])
     if out.conversation is None:
         return rendered_whole(request.dialect, body, lead)
-    return out.conversation.rendered(body, lead, out.frame.key, view, len(request.said))
+    return out.conversation.rendered(body, lead, out.frame.key, view, len(request.messages))
 
 
 def _view(request: ClientRequest, conversation: ClientConversation, view: CompactedView) -> list[Message]:
@@ -189,5 +189,5 @@ def _view(request: ClientRequest, conversation: ClientConversation, view: Compac
     lead = list(request.lead)
     if lead and view.has_note:
         lead[0] = with_note(lead[0])
-    end = conversation.ends[len(request.said) - 1]
+    end = conversation.ends[len(request.messages) - 1]
     return [*lead, *view.sent, *conversation.log[view.through : end]]

@@ -28,7 +28,7 @@ class UpstreamRequest:
     estimated: int = 0  # tokens of everything that is sent
     tokens_before: int = 0  # of the whole history, as the client sent it
     tokens_after: int = 0  # of what is sent
-    is_relieved: bool = False  # compacted because of an overflow, which happens once
+    has_compacted: bool = False  # compacted because of an overflow, which happens once
     has_less_media: bool = False  # images were removed because of a rejection, which happens once
     # Writing
     body: bytes = b""

@@ -41,13 +41,13 @@ class Messaging:
         if self.pollers:
             self._task = asyncio.create_task(self._run())
 
-    async def close(self, patience: float) -> None:
-        """Stop reading, let answers finish within `patience` seconds, and disconnect."""
+    async def close(self, grace_seconds: float) -> None:
+        """Stop reading, let answers finish within `grace_seconds`, and disconnect."""
         if self._task is None:
             return
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        await asyncio.gather(*(poller.rooms.close(patience) for poller in self.pollers))
+        await asyncio.gather(*(poller.rooms.close(grace_seconds) for poller in self.pollers))
         await asyncio.gather(*(poller.adapter.close() for poller in self.pollers))
 
     async def _run(self) -> None:

@@ -68,11 +68,11 @@ class RoomWorker:
                 task = self._tasks[place] = asyncio.create_task(self._serve(place))
                 task.add_done_callback(partial(self._ended, place))
 
-    async def close(self, patience: float) -> None:
-        """Finish the answers in progress; stop those that take longer than `patience` seconds."""
+    async def close(self, grace_seconds: float) -> None:
+        """Finish the answers in progress; stop those that take longer than `grace_seconds`."""
         self._closing.set()
         if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=patience)
+            await asyncio.wait(self._tasks.values(), timeout=grace_seconds)
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

@@ -21,7 +21,7 @@ from plimsoll.messages.printable import one_line
 from plimsoll.secrets import MASK, masked
 
 _PAGE = 100  # maximum updates per request
-_SLACK = 15.0  # seconds for a response in addition to the long-polling timeout
+_RESPONSE_SECONDS = 15.0  # seconds for a response in addition to the long-polling timeout
 _REFUSED = (400, 401, 403, 404)
 _UNREADABLE = (
     "animation", "audio", "contact", "document", "location", "photo", "poll", "sticker", "story", "video",
@@ -47,7 +47,7 @@ class TelegramAdapter(Adapter):
     async def connect(self) -> None:
         if self._client is None:
             logging.getLogger("httpx").addFilter(self._mask)
-            self._client = httpx.AsyncClient(timeout=_SLACK)
+            self._client = httpx.AsyncClient(timeout=_RESPONSE_SECONDS)
         me = await self._call("getMe")
         self.account = f"telegram:{me['id']}"
 
@@ -56,7 +56,7 @@ class TelegramAdapter(Adapter):
         asked = {"limit": _PAGE, "timeout": seconds, "allowed_updates": ["message"]}
         if position and position == self._stored:
             asked["offset"] = int(position)
-        updates = await self._call("getUpdates", asked, seconds + _SLACK)
+        updates = await self._call("getUpdates", asked, seconds + _RESPONSE_SECONDS)
         found = (self._incoming_message(update.get("message") or {}) for update in updates)
         messages = [message for message in found if message is not None]
         following = str(updates[-1]["update_id"] + 1) if updates else position
@@ -105,7 +105,7 @@ class TelegramAdapter(Adapter):
         return IncomingMessage(place, event, id, said, speaker=plain(str(speaker)))
 
     async def _call(
-        self, method: str, asked: Mapping[str, Any] | None = None, seconds: float = _SLACK
+        self, method: str, asked: Mapping[str, Any] | None = None, seconds: float = _RESPONSE_SECONDS
     ) -> Any:
         if self._client is None:
             raise PlatformFailed("Telegram is not connected.")

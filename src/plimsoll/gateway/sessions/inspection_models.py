@@ -11,7 +11,7 @@ from plimsoll.gateway.sessions.models import (
     MessageNumber,
     SessionModel,
     SessionResponse,
-    truth,
+    parsed_flag,
 )
 from plimsoll.sessions import CompactionDetail
 
@@ -107,7 +107,7 @@ class ExportQuery(SessionModel):
     """The query of `GET /sessions/{id}/export`."""
 
     format: Literal["openai", "anthropic", "markdown"] = "openai"
-    view: Annotated[bool, BeforeValidator(truth)] = Field(
+    view: Annotated[bool, BeforeValidator(parsed_flag)] = Field(
         default=False, description="Export what the model sees instead of the whole conversation."
     )
 

@@ -82,7 +82,7 @@ WireMessage = Annotated[
 SearchedName = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\u0000]*$")]
 
 
-def truth(value: Any, info: ValidationInfo) -> Any:
+def parsed_flag(value: Any, info: ValidationInfo) -> Any:
     """Accept booleans as text in a query."""
     return {"true": True, "false": False}.get(str(value), value) if info.context == TEXT else value
 
@@ -131,7 +131,7 @@ class SearchParameters(SessionModel):
     file: SearchedName = optional_field(
         description="Only messages that name this file, and results of calls with it."
     )
-    errors: Annotated[bool, BeforeValidator(truth)] = optional_field(
+    errors: Annotated[bool, BeforeValidator(parsed_flag)] = optional_field(
         description="Only results of failed calls."
     )
 

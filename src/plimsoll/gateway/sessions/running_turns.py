@@ -28,11 +28,11 @@ class RunningTurns:
             task.cancel()
         await asyncio.gather(*turns, return_exceptions=True)
 
-    async def close(self, patience: float) -> None:
-        """Stop all turns after at most `patience` seconds."""
+    async def close(self, grace_seconds: float) -> None:
+        """Stop all turns after at most `grace_seconds`."""
         turns = [task for some in self._tasks.values() for task in some]
         if turns:
-            await asyncio.wait(turns, timeout=patience)
+            await asyncio.wait(turns, timeout=grace_seconds)
         for owner, id in list(self._tasks):
             await self.stop(owner, id)
 

@@ -66,8 +66,8 @@ class SessionService:
         archive = self._archive_of(owner)
         return OwnerSessions(archive, self._open_sessions, self._turns, self._limits_for, actor or owner)
 
-    async def close(self, patience: float = 0.0) -> None:
-        """Close all sessions. Turns in progress may continue for `patience` seconds and are then stopped."""
-        await self._turns.close(patience)
+    async def close(self, grace_seconds: float = 0.0) -> None:
+        """Close all sessions. Turns in progress may continue for `grace_seconds` and are then stopped."""
+        await self._turns.close(grace_seconds)
         await self._open_sessions.close()
         await self._opener.close()

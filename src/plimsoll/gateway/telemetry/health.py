@@ -48,7 +48,7 @@ class Readiness:
             await asyncio.wait({self._ending[name]}, timeout=LOOK_SECONDS)
         if name in self._ending:
             return "unreachable"
-        look = asyncio.create_task(_looked(self.looks[name]))
+        look = asyncio.create_task(_status_of(self.looks[name]))
         done, _ = await asyncio.wait({look}, timeout=LOOK_SECONDS)
         if not done:
             self._ending[name] = look
@@ -58,7 +58,7 @@ class Readiness:
         return look.result()
 
 
-async def _looked(look: Look) -> str:
+async def _status_of(look: Look) -> str:
     try:
         await look()
     except (PlimsollError, OSError):

@@ -18,7 +18,7 @@ from plimsoll.gateway.telemetry.dispatcher import TelemetryDispatcher
 from plimsoll.gateway.telemetry.request_facts import CURRENT, RequestFacts
 
 REQUEST_HEADER = b"x-plimsoll-request"
-MOST_SAID = 65_536  # bytes of a request and of a reply in the log, if contents are logged
+MOST_BODY_BYTES = 65_536  # bytes of a request and of a reply in the log, if contents are logged
 
 
 class _UnsentPiece:
@@ -39,7 +39,7 @@ class TelemetryMiddleware:
         self._prefix = f"{os.getpid():x}-{secrets.token_hex(3)}-"
         self._numbers = count(1)
         self._pieces: set[_UnsentPiece] = set()
-        self._look: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,16 +54,16 @@ class TelemetryMiddleware:
             listener=self._dispatcher,
         )
         if self._dispatcher.has_contents:
-            facts.said = (bytearray(), bytearray())
-            receive = _recording(receive, facts.said[0])
+            facts.bodies = (bytearray(), bytearray())
+            receive = _recording(receive, facts.bodies[0])
         if self._dispatcher.has_traces:
             facts.traceparent = dict(scope["headers"]).get(b"traceparent", b"").decode("latin-1")
         token = CURRENT.set(facts)
         self._dispatcher.begun()
         piece = _UnsentPiece(facts)
         self._pieces.add(piece)
-        if self._look is None:
-            self._look_later()
+        if self._timer is None:
+            self._start_timer()
         try:
             await self._app(scope, receive, _sending(send, piece))
         except BaseException as error:
@@ -74,19 +74,19 @@ class TelemetryMiddleware:
             self._pieces.discard(piece)
             self._dispatcher.ended(facts, scope, time.perf_counter())
 
-    def _look_later(self) -> None:
+    def _start_timer(self) -> None:
         """Use one timer for all requests: a timer for each piece would cost more than sending it."""
-        self._look = asyncio.get_running_loop().call_later(self._send_seconds / 4, self._cut_off)
+        self._timer = asyncio.get_running_loop().call_later(self._send_seconds / 4, self._cut_off)
 
     def _cut_off(self) -> None:
-        self._look = None
+        self._timer = None
         late = time.perf_counter() - self._send_seconds
         for piece in self._pieces:
             if piece.task is not None and piece.is_waiting and piece.since < late:
                 piece.is_late = True
                 piece.task.cancel()
         if self._pieces:
-            self._look_later()
+            self._start_timer()
 
 
 def _sending(send: Send, piece: _UnsentPiece) -> Send:
@@ -103,8 +103,8 @@ def _sending(send: Send, piece: _UnsentPiece) -> Send:
             if facts.first_byte is None and body:
                 facts.first_byte = now
             facts.sent_bytes += len(body)
-            if facts.said is not None:
-                _keep(facts.said[1], body)
+            if facts.bodies is not None:
+                _keep(facts.bodies[1], body)
         if piece.task is None:
             piece.task = asyncio.current_task()  # one task sends all pieces of an answer
         piece.since, piece.is_waiting = now, True
@@ -122,16 +122,16 @@ def _sending(send: Send, piece: _UnsentPiece) -> Send:
     return sending
 
 
-def _recording(receive: Receive, said: bytearray) -> Receive:
+def _recording(receive: Receive, body: bytearray) -> Receive:
     async def receiving() -> MutableMapping[str, Any]:
         message = await receive()
-        _keep(said, message.get("body", b""))
+        _keep(body, message.get("body", b""))
         return message
 
     return receiving
 
 
-def _keep(said: bytearray, piece: bytes) -> None:
-    room = MOST_SAID - len(said)
+def _keep(body: bytearray, piece: bytes) -> None:
+    room = MOST_BODY_BYTES - len(body)
     if room > 0:
-        said += piece[:room]
+        body += piece[:room]

@@ -48,7 +48,7 @@ class RequestFacts:
     usage: list[UsageRecord] = field(default_factory=list)
     compactions: list[CompactionEvent] = field(default_factory=list)
     traceparent: str = ""  # the client's trace, if it sends one
-    said: tuple[bytearray, bytearray] | None = None  # contents, only if they are logged
+    bodies: tuple[bytearray, bytearray] | None = None  # contents, only if they are logged
 
     @property
     def tokens(self) -> tuple[int, int, int, int]:

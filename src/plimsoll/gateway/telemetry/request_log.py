@@ -75,8 +75,8 @@ def log_fields(facts: RequestFacts, now: float) -> dict[str, Any]:
         fields["input"], fields["cache_read"], fields["cache_write"], fields["output"] = facts.tokens
         if facts.money is not None:
             fields["usd"] = facts.money
-    if facts.said is not None:
-        asked, answered = (redact(bytes(one).decode("utf-8", "replace")) for one in facts.said)
+    if facts.bodies is not None:
+        asked, answered = (redact(bytes(one).decode("utf-8", "replace")) for one in facts.bodies)
         fields["request"], fields["reply"] = asked, answered
     return fields
 

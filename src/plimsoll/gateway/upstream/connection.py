@@ -40,7 +40,7 @@ class Connection(asyncio.Protocol):
         self._pieces: deque[bytes] = deque()
         self._waiting = 0  # bytes in `_pieces`
         self._waiter: asyncio.Future[None] | None = None
-        self._patience_ends = 0.0
+        self._deadline = 0.0
         self._alarm: asyncio.TimerHandle | None = None
         self._has_bytes = self._has_head = self._is_whole = self._is_paused = False
         self._ends_with_connection = self._is_kept = False
@@ -166,7 +166,7 @@ class Connection(asyncio.Protocol):
         if self.is_closed:
             raise ConnectionBroken("the connection was closed", is_unused=not self._has_bytes)
         waiter = self._waiter = self._loop.create_future()
-        ends = self._patience_ends = self._loop.time() + seconds
+        ends = self._deadline = self._loop.time() + seconds
         # One timer for many waits: a stream has thousands of them, and few time out.
         if self._alarm is None or self._alarm.when() > ends:
             self._set_alarm(seconds)
@@ -185,7 +185,7 @@ class Connection(asyncio.Protocol):
         self._alarm = None
         if self._waiter is None or self._waiter.done():
             return
-        left = self._patience_ends - self._loop.time()
+        left = self._deadline - self._loop.time()
         if left > 0:
             self._set_alarm(left)
         else:

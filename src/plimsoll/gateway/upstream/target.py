@@ -94,9 +94,9 @@ class Targets:
         self._settings, self._environ, self._home, self._demo = settings, environ, home, demo
         self._found: dict[str, Target] = {}
 
-    async def for_client(self, dialect: Dialect, brings_key: bool) -> Target:
+    async def for_client(self, dialect: Dialect, has_own_key: bool) -> Target:
         """The upstream for clients of this dialect."""
-        name = self._name(dialect, brings_key)
+        name = self._name(dialect, has_own_key)
         if name not in self._found:
             self._found[name] = Target(await self._endpoint(name))
         return self._found[name].for_client(dialect)
@@ -133,12 +133,12 @@ class Targets:
             return f"{Path(endpoint.model).stem} on this machine{', a demonstration' if self._demo else ''}"
         return f"{endpoint.base_url} ({endpoint.provider})"
 
-    def _name(self, dialect: Dialect, brings_key: bool) -> str:
+    def _name(self, dialect: Dialect, has_own_key: bool) -> str:
         settings = self._settings
         if settings.base_url is not None or settings.provider != "auto" or settings.name is not None:
             return "configured"
         own = providers().get(dialect.provider)
-        return own.name if own and (brings_key or find_key(own, self._environ)) else "unconfigured"
+        return own.name if own and (has_own_key or find_key(own, self._environ)) else "unconfigured"
 
     async def _endpoint(self, name: str) -> Endpoint:
         if name not in ("configured", "unconfigured"):

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_PATIENCE = 5.0  # seconds that `close` waits for the thread
+_TIMEOUT = 5.0  # seconds that `close` waits for the thread
 
 
 class LoopThread:
@@ -49,7 +49,7 @@ class LoopThread:
         """Cancel all work, close connections, end the thread. Harmless if it never started or has ended."""
         self._stop()
         if self._thread is not None:
-            self._thread.join(_PATIENCE)
+            self._thread.join(_TIMEOUT)
 
     def end_with(self, owner: object) -> None:
         """End the thread, without waiting, when nothing refers to the owner any more. `last` must not refer to it."""

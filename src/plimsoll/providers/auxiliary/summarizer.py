@@ -42,7 +42,7 @@ from plimsoll.secrets import redact
 # Seconds for one summary with all pieces and retries: room for two requests of 45 s with `_FIRST_SHARE`.
 DEADLINE = 150.0
 IDLE_TIMEOUT = 10.0  # seconds without a new token after which a model counts as hanging while a turn waits
-RESTING = 600.0  # seconds for which a model is paused after a key or account error
+PAUSE_SECONDS = 600.0  # seconds for which a model is paused after a key or account error
 _FIRST_SHARE = 0.6  # of the remaining time, for a model that has a fallback
 _TYPICAL = 1_500  # tokens that a model usually writes, whatever its limit; for comparing prices
 _AT_ONCE = 4  # summaries at the same time
@@ -63,12 +63,12 @@ class Auxiliary:
         main: Candidate | None = None,
         deadline: float = DEADLINE,
         idle: float = IDLE_TIMEOUT,
-        resting: float = RESTING,
+        pause: float = PAUSE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
         **options: Any,
     ) -> None:
         """`main` is the conversation's own model, if its cache may be read. `options` are those of `Client`."""
-        self.deadline, self.idle, self.resting, self.clock = deadline, idle, resting, clock
+        self.deadline, self.idle, self.pause, self.clock = deadline, idle, pause, clock
         self.models = tuple(SummaryModel(one, home, clock, **options) for one in candidates)
         same = (model for model in self.models if main and model.candidate.endpoint == main.endpoint)
         self.main = next(same, None) or (SummaryModel(main, home, clock, **options) if main else None)
@@ -106,8 +106,10 @@ class Auxiliary:
     def begin(self, record: Record = _unrecorded) -> "OneSummary":
         """A summarizer for one summary; its deadline starts now. `record` gets the usage of its requests."""
         now = self.clock()
-        awake = [model for model in self.models if model.rests_until <= now]
-        return OneSummary(self, awake or list(self.models[:1]), now + self.deadline, bool(awake), record)
+        available = [model for model in self.models if model.paused_until <= now]
+        return OneSummary(
+            self, available or list(self.models[:1]), now + self.deadline, bool(available), record
+        )
 
     def charging(self, record: Record) -> "ChargedWriter":
         """The same models for one conversation: `record` is called with the usage of its requests."""
@@ -125,7 +127,7 @@ class Auxiliary:
     ) -> tuple[SentRequest, SummaryChoice] | None:
         """The conversation as last sent, and which way is cheaper; None if the view does not match what was sent."""
         last, main = self._sent, self.main
-        if last is None or main is None or not self.models or main.rests_until > self.clock():
+        if last is None or main is None or not self.models or main.paused_until > self.clock():
             return None
         tokens = last.tokens(view)
         if tokens is None or tokens + 2 * max_tokens > main.window:
@@ -147,7 +149,7 @@ class Auxiliary:
     def failed(self, model: SummaryModel, error: Exception) -> str:
         """Record a failure. Returns it as a sentence."""
         if isinstance(error, AuthenticationFailed | QuotaExhausted):
-            model.rests_until = self.clock() + self.resting
+            model.paused_until = self.clock() + self.pause
         said = redact(str(error))
         sentence = said if model.candidate.endpoint.model in said else f"{model.title}: {said}"
         self._notes[sentence] = None
@@ -178,9 +180,9 @@ class OneSummary:
     """One summary in progress, in one or more pieces."""
 
     def __init__(
-        self, service: Auxiliary, models: list[SummaryModel], ends: float, awake: bool, record: Record
+        self, service: Auxiliary, models: list[SummaryModel], ends: float, available: bool, record: Record
     ) -> None:
-        self._service, self._models, self._ends, self._awake = service, models, ends, awake
+        self._service, self._models, self._ends, self._is_available = service, models, ends, available
         self._record = record
         self._place = 0
         self._host = CURRENT.get()  # None if no turn waits for this summary
@@ -193,7 +195,7 @@ class OneSummary:
 
     def summarize(self, prompt: str, max_tokens: int) -> str:
         """The answer of the first model that gives one; failed models are skipped for the next piece."""
-        if not self._awake:
+        if not self._is_available:
             raise SummaryFailed("the summary models are paused after a key or account error")
         if self._host is not None:
             self._host.check()

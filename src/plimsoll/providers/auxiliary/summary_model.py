@@ -47,7 +47,7 @@ class SummaryModel:
         """`options` are those of `Client`."""
         self.candidate = candidate
         self._learned, self._learned_until = candidate.window, float("-inf")
-        self.rests_until = float("-inf")
+        self.paused_until = float("-inf")
         self._home, self._clock, self._options = home, clock, options
         self._client: Client | None = None
         self._opening = asyncio.Lock()

@@ -79,7 +79,7 @@ class LocalServer:
             raise
         if not first:
             _end(process)
-            raise LocalModelError(_death(model, log))
+            raise LocalModelError(_exit_message(model, log))
         return cls(process, json.loads(first)["address"], key, model.stem)
 
     @property
@@ -221,7 +221,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-def _death(model: Path, log: Path | None) -> str:
+def _exit_message(model: Path, log: Path | None) -> str:
     lines = log.read_text("utf-8", "replace").splitlines() if log is not None and log.exists() else []
     errors = [line for line in lines if " E " in line or "error" in line.lower()]
     said = f" ({' '.join(errors[-1].split())[:160]})" if errors else ""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from plimsoll.errors import UserError
 
-_PATIENCE = 5.0  # seconds for a desktop program
+_TIMEOUT = 5.0  # seconds for a desktop program
 _LARGEST = 20_000_000  # bytes of a pasted image
 # The variable that a program needs to reach its desktop, and its command.
 _COPY = (
@@ -75,7 +75,7 @@ async def _run(command: Sequence[str], given: bytes | None) -> bytes | None:
     except OSError:
         return None
     try:
-        data, _ = await asyncio.wait_for(process.communicate(given), _PATIENCE)
+        data, _ = await asyncio.wait_for(process.communicate(given), _TIMEOUT)
     except TimeoutError:
         process.kill()
         await process.wait()

@@ -105,13 +105,13 @@ def check(path: Path, examples: int) -> int:
     PATH is a folder, or the name of an engine.
     """
     try:
-        from plimsoll.terminal.plugins.contract_check import verdicts
+        from plimsoll.terminal.plugins.contract_check import contract_results
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
         raise UserError(f"`plugins check` needs hypothesis: {install_command('testing')}") from None
     with tempfile.TemporaryDirectory(prefix="plimsoll-check-") as home:
-        found = verdicts(_folder(path), examples, Path(home))
+        found = contract_results(_folder(path), examples, Path(home))
     for verdict in found:
         click.echo(plain(str(verdict)))
     kept = sum(verdict.kept for verdict in found)

@@ -20,7 +20,7 @@ class _Settings:
     compression: CompressionSettings
 
 
-def verdicts(path: Path, examples: int, home: Path) -> list[PropertyResult]:
+def contract_results(path: Path, examples: int, home: Path) -> list[PropertyResult]:
     """The result of each property; raises `PluginError` if the plugin cannot be loaded."""
     make = engine_maker(path, home)
     make(ContractCase([]))

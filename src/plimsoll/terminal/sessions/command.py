@@ -89,7 +89,7 @@ def show(session: str, as_view: bool, events: bool, sources: bool, as_json: bool
         if events:
             _pages(_events(access, found, sources))
         elif as_json:
-            for message in _view(access, found) if as_view else transfer.said(access, found):
+            for message in _view(access, found) if as_view else transfer.messages_of(access, found):
                 click.echo(json.dumps(message))
         else:
             _pages(_seen(access, found) if as_view else _log(access, found))
@@ -190,7 +190,7 @@ def export(session: str, form: str, as_view: bool, output: str | None) -> None:
     """Export a conversation as OpenAI JSON, Anthropic JSON, Markdown or HTML."""
     with open_store() as access:
         found = access.run(access.store.session(session))
-        messages = _view(access, found) if as_view else transfer.said(access, found)
+        messages = _view(access, found) if as_view else transfer.messages_of(access, found)
         transfer.export_session(found, iter(messages), form, output)
         done = Action("export", OPERATOR, {"format": form, "view": as_view})
         access.run(access.archive_of(found).record_action(found.id, done))

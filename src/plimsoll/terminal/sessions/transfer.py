@@ -54,7 +54,7 @@ def import_transcript(access: StoreAccess, transcript: Transcript, title: str | 
     return access.run(archive.session(session.id))
 
 
-def said(access: StoreAccess, session: Session) -> Iterator[Message]:
+def messages_of(access: StoreAccess, session: Session) -> Iterator[Message]:
     """The messages of a session, a page at a time."""
     for first in range(1, session.messages + 1, PAGE):
         page = access.run(

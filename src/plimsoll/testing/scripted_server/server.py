@@ -28,7 +28,7 @@ from plimsoll.testing.scripted_server.request_handler import ScriptedExchange, S
 from plimsoll.testing.scripted_server.responses_provider import ResponsesProvider
 from plimsoll.testing.scripted_server.script import Computed, Item, Script, ScriptLike, checked
 
-_PATIENCE = 60.0  # timeout of `wait_until` and `stop` in seconds; only reached if something hangs
+_TIMEOUT = 60.0  # timeout of `wait_until` and `stop` in seconds; only reached if something hangs
 
 
 class ScriptedServer:
@@ -103,7 +103,7 @@ class ScriptedServer:
             target=lambda: asyncio.run(self._serve(listening)), name="scripted-server", daemon=True
         )
         self._thread.start()
-        self._ready.wait(_PATIENCE)
+        self._ready.wait(_TIMEOUT)
         return self
 
     def stop(self) -> None:
@@ -112,7 +112,7 @@ class ScriptedServer:
             return
         with contextlib.suppress(RuntimeError):  # the loop is already closed
             self._loop.call_soon_threadsafe(self._stopping.set)
-        self._thread.join(_PATIENCE)
+        self._thread.join(_TIMEOUT)
 
     @property
     def url(self) -> str:
@@ -156,7 +156,7 @@ class ScriptedServer:
         """Insert items for the next requests."""
         self._script.inject(items)
 
-    def wait_until(self, condition: Callable[[], bool], seconds: float = _PATIENCE) -> bool:
+    def wait_until(self, condition: Callable[[], bool], seconds: float = _TIMEOUT) -> bool:
         """Wait until the condition holds; it is checked whenever a request arrives or ends."""
         with self._changed:
             return self._changed.wait_for(condition, seconds)

@@ -135,9 +135,11 @@ def _ignoring_space(lines: list[str], wanted: list[str]) -> int | None:
 def _most_similar(lines: list[str], wanted: list[str]) -> int | None:
     """The line at which the most similar text starts, found by its longest line."""
     key = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
-    told = wanted[key].strip()[:300]
+    key_line = wanted[key].strip()[:300]
     stripped = {line.strip()[:300] for line in lines if line.strip()}
-    near = get_close_matches(told, sorted(stripped), 1, 0.6) if told and len(stripped) <= 5_000 else []
+    near = (
+        get_close_matches(key_line, sorted(stripped), 1, 0.6) if key_line and len(stripped) <= 5_000 else []
+    )
     if not near:
         return None
     spots = [number for number, line in enumerate(lines) if line.strip()[:300] == near[0]][:20]

@@ -29,8 +29,8 @@ def nearest(path: Path, place: Workspace) -> list[str]:
     while not parent.is_dir() and parent != parent.parent:
         parent = parent.parent
     wanted = path.relative_to(parent).parts[0] if path != parent else path.name
-    beside = _names(parent)
-    lowered = {name.lower(): name for name in beside}
+    siblings = _names(parent)
+    lowered = {name.lower(): name for name in siblings}
     close = [lowered[name] for name in get_close_matches(wanted.lower(), lowered, _MOST_NAMES, 0.6)]
     found = [place.shown(parent / name) for name in close]
     found += [place.shown(other) for other in _same_name(path.name, place.root)]

@@ -54,12 +54,12 @@ class Terminal(Tool):
         self._seconds, self._longest = seconds, longest
         self._settings, self._grants = settings or TerminalSettings(), grants or Grants()
         # The last call that needed approval.
-        self._judged: tuple[Arguments, ApprovalDecision] = {}, ApprovalDecision()
+        self._last_decision: tuple[Arguments, ApprovalDecision] = {}, ApprovalDecision()
 
     async def needs_approval(self, arguments: Arguments, context: ToolContext) -> Approval | None:
         # In a thread: it reads files and git's settings.
         verdict = await asyncio.to_thread(self._verdict, arguments, context)
-        self._judged = arguments, verdict
+        self._last_decision = arguments, verdict
         if verdict.reason is None:
             return None
         can_store = self._grants.can_store(context.workplace)
@@ -115,8 +115,8 @@ class Terminal(Tool):
         return _result(where + _exit_line(code), kept, context)
 
     async def _environment(self, arguments: Arguments, context: ToolContext) -> dict[str, str]:
-        judged, verdict = self._judged
-        if judged is not arguments:  # it needed no approval, or another call was checked since
+        decided, verdict = self._last_decision
+        if decided is not arguments:  # it needed no approval, or another call was checked since
             verdict = await asyncio.to_thread(self._verdict, arguments, context)
         environment = {**context.workplace.environment, **_QUIET}
         is_unasked = not verdict.doubts and not verdict.used
