@@ -1,5 +1,6 @@
 """Fixtures for the whole suite."""
 
+import os
 import signal
 import socket
 import tomllib
@@ -60,6 +61,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             f"not run: tests/peers, which needs {count} real clients and browsers. "
             "Run `make peers`, then `make test-peers`."
         )
+
+
+@pytest.fixture
+def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The Plimsoll home of a user who has configured nothing."""
+    for name in [name for name in os.environ if name.startswith("PLIMSOLL_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
 
 
 @pytest.fixture(autouse=True)

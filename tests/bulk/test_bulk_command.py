@@ -19,11 +19,8 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(empty_home: Path) -> Run:
     """The command in an empty home, as a person without configuration has it."""
-    for name in [name for name in os.environ if name.startswith("PLIMSOLL_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
 
     def call(*arguments: str | Path) -> Result:
         return CliRunner().invoke(plimsoll, ["bulk", *(str(argument) for argument in arguments)])

@@ -1,6 +1,5 @@
 """A summary model in a run: who writes, how many at once, how often, and for how much."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -24,10 +23,7 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    for name in [name for name in os.environ if name.startswith("PLIMSOLL_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
+def run(empty_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     source = write_lines(tmp_path / "rows.jsonl", rows(8))
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from agent_work import FixedSummaryModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,18 +39,6 @@ CONSTRAINTS = {
 }
 WINDOWS = (8_000, 16_000, 32_000, 64_000)
 SYSTEM = {"role": "system", "content": "You are a careful coding agent."}
-
-
-class Says:
-    """A summary model that always says the same."""
-
-    context_length = 200_000
-
-    def __init__(self, text):
-        self.text = text
-
-    def summarize(self, prompt, max_tokens):
-        return self.text
 
 
 def turns(first, tokens):
@@ -108,7 +97,7 @@ def test_no_constraint_is_lost_over_three_compactions(language, window, before, 
     view = conversation(constraint, window, before)
     for round_ in range(3):
         # A new engine each time: nothing is remembered but the words of the summary.
-        summarizer = Says(answers[model]) if model and round_ == 0 else None
+        summarizer = FixedSummaryModel(answers[model]) if model and round_ == 0 else None
         engine = ContextCompressor(context_length=window, summarizer=summarizer)
         view = engine.compress(view, focus_topic=focus)
         assert constraint in json.dumps(view, ensure_ascii=False)

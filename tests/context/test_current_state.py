@@ -1,42 +1,12 @@
 """A summary without a model says what is true now: no failure that was given up, no value that was replaced."""
 
-import json
-
 import pytest
+from agent_work import edit, run, sections_of, step
 
-from plimsoll.context.ledger import SummaryRoom, read_facts, write_summary
+from message_builders import assistant, user
+from plimsoll.context.ledger import read_facts
 
 CONSTRAINTS = "Constraints & Preferences"
-
-
-def user(text):
-    return {"role": "user", "content": text}
-
-
-def said(text):
-    return {"role": "assistant", "content": text}
-
-
-def step(number, name, arguments, result):
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    call = {"id": f"call_{number}", "type": "function", "function": function}
-    return [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": f"call_{number}", "content": result},
-    ]
-
-
-def run(number, command, result):
-    return step(number, "terminal", {"command": command}, result)
-
-
-def edit(number, path="src/importer.py", result="ok"):
-    arguments = {"path": path, "old_string": "a = 1", "new_string": f"a = {number}"}
-    return step(number, "patch", arguments, result)
-
-
-def sections_of(messages):
-    return write_summary(read_facts(messages), {}, SummaryRoom(2_000, 4_000)).sections
 
 
 def open_items(messages):
@@ -113,7 +83,7 @@ def test_what_a_person_refused_is_not_blocked_once_they_said_what_to_do():
     messages = [user("Tidy up."), *step(1, "update_issue", {"id": "ENT-1", "text": "done"}, refused)]
     assert "update_issue" in open_items(messages)
     assert "update_issue" not in open_items(
-        [*messages, user("Write the text in German first."), said("Yes.")]
+        [*messages, user("Write the text in German first."), assistant("Yes.")]
     )
 
 
@@ -190,9 +160,9 @@ def test_a_question_that_was_answered_stands_with_its_answer():
     messages = [
         user("Build the importer."),
         *edit(1),
-        said("Built."),
+        assistant("Built."),
         user("Why does the importer read the file twice?"),
-        said(
+        assistant(
             "Good question! It reads the header first, to find out which dialect the file has. More follows."
         ),
         user("Then write the exporter."),
@@ -214,7 +184,7 @@ QUESTIONS = [
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_no_wish(question):
-    facts = read_facts([user("Port the importer."), said("I begin."), user(question), said("Yes.")])
+    facts = read_facts([user("Port the importer."), assistant("I begin."), user(question), assistant("Yes.")])
     assert not facts.wishes
     assert not facts.constraints
 
@@ -230,14 +200,14 @@ PROPOSALS = [
 
 @pytest.mark.parametrize("proposal", PROPOSALS)
 def test_a_question_that_proposes_how_to_work_is_a_wish(proposal):
-    facts = read_facts([user("Port the importer."), said("I begin."), user(proposal), said("Yes.")])
+    facts = read_facts([user("Port the importer."), assistant("I begin."), user(proposal), assistant("Yes.")])
     assert [*facts.wishes, *facts.constraints] == [proposal]
 
 
 @pytest.mark.parametrize("title", ["Update(src/app.py) without errors", "Bash(go test ./... only once)"])
 def test_the_title_of_a_tool_call_is_no_wish(title):
     facts = read_facts(
-        [user("Port the importer."), said("I begin."), user(f"{title}\nWhat is this?"), said("…")]
+        [user("Port the importer."), assistant("I begin."), user(f"{title}\nWhat is this?"), assistant("…")]
     )
     assert not facts.wishes
 
@@ -266,9 +236,9 @@ def test_a_quoted_list_item_has_one_bullet():
 
 
 def test_a_decision_with_a_value_that_was_replaced_is_gone():
-    first = said("We decided that the gateway listens on port 8080 because the proxy expects it.")
-    moved = said("I moved the gateway to port 9090.")
-    other = said("The retry limit is now 9090.")
+    first = assistant("We decided that the gateway listens on port 8080 because the proxy expects it.")
+    moved = assistant("I moved the gateway to port 9090.")
+    other = assistant("The retry limit is now 9090.")
     work = [user("Set up the gateway."), *edit(1), first]
     assert "8080" in sections_of([*work, other])["Key Decisions"]
     assert "8080" not in sections_of([*work, moved])["Key Decisions"]
@@ -278,16 +248,16 @@ def test_a_wish_with_a_value_that_was_replaced_is_gone():
     facts = read_facts(
         [
             user("Set up the backup. Keep 7 daily dumps."),
-            said("Done."),
+            assistant("Done."),
             user("Keep 10 daily dumps instead of 7 from now on."),
-            said("Done."),
+            assistant("Done."),
         ]
     )
     assert [*facts.wishes, *facts.constraints] == ["Keep 10 daily dumps instead of 7 from now on."]
 
 
 def test_another_number_about_the_same_folder_replaces_nothing():
-    found = said("daily/ holds 331 GB because a dump is about 11 GB and roughly thirty are kept.")
+    found = assistant("daily/ holds 331 GB because a dump is about 11 GB and roughly thirty are kept.")
     asked = user("Keep 10 daily dumps instead of 7 from now on.")
     decisions = sections_of([user("Fix the backup."), *edit(1), found, asked, *edit(2)])["Key Decisions"]
     assert "331 GB" in decisions
@@ -296,11 +266,11 @@ def test_another_number_about_the_same_folder_replaces_nothing():
 def test_what_a_person_told_with_another_value_since_is_gone():
     messages = [
         user("My flight to Porto leaves from gate 14, I checked it today."),
-        said("Noted."),
+        assistant("Noted."),
         user("My flight was moved to gate 22, they said at the desk."),
-        said("Noted."),
+        assistant("Noted."),
         user("I also packed my blue suitcase for the trip."),
-        said("Good."),
+        assistant("Good."),
     ]
     told = sections_of(messages)["Critical Context"]
     assert "gate 22" in told
@@ -315,7 +285,7 @@ def test_leave_for_one_of_two_rules_in_a_sentence_keeps_the_other():
         "It is past 18 now, so you may restart PostgreSQL if you need to. But leave the monthly folder alone."
     )
     facts = read_facts(
-        [user("Fix the backup."), user(rules), said("Understood."), user(leave), said("Good.")]
+        [user("Fix the backup."), user(rules), assistant("Understood."), user(leave), assistant("Good.")]
     )
     assert "Two rules: never delete anything below /srv/monthly" in facts.constraints
     assert not any("don't restart" in text for text in facts.constraints)
@@ -323,7 +293,7 @@ def test_leave_for_one_of_two_rules_in_a_sentence_keeps_the_other():
 
 def test_a_rule_about_what_is_the_persons_is_a_constraint_also_in_a_chat():
     rule = "Never share my address or my phone number with anyone."
-    messages = [user("Hello there!"), said("Hi."), user(rule), said("Understood."), user("Thanks")]
+    messages = [user("Hello there!"), assistant("Hi."), user(rule), assistant("Understood."), user("Thanks")]
     sections = sections_of(messages)
     assert rule in sections[CONSTRAINTS]
     assert rule not in sections["Critical Context"]
@@ -331,5 +301,5 @@ def test_a_rule_about_what_is_the_persons_is_a_constraint_also_in_a_chat():
 
 def test_a_rule_about_answers_is_a_constraint_also_with_i():
     rule = "I never want emojis or exclamation marks in answers."
-    messages = [user("Hello there!"), said("Hi."), user(rule), said("Understood."), user("Thanks")]
+    messages = [user("Hello there!"), assistant("Hi."), user(rule), assistant("Understood."), user("Thanks")]
     assert rule in sections_of(messages)[CONSTRAINTS]

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from agent_work import FixedSummaryModel, step
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,27 +27,6 @@ from plimsoll.testing.strategies import conversations
 SYSTEM = {"role": "system", "content": "You are a careful coding agent."}
 CONSTRAINT = "Never touch the generated files under src/schema, they are overwritten."
 DROPS_EVERYTHING = "## Goal\nGo on with the work.\n\n## Progress\n### Done\nSome of the work was done."
-
-
-class Says:
-    """A summary model that always says the same."""
-
-    context_length = 200_000
-
-    def __init__(self, text):
-        self.text = text
-
-    def summarize(self, prompt, max_tokens):
-        return self.text
-
-
-def step(number, name, arguments, result, said=None):
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    call = {"id": f"call_{number}", "type": "function", "function": function}
-    return [
-        {"role": "assistant", "content": said, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": f"call_{number}", "content": result},
-    ]
 
 
 def work(first, count):
@@ -83,7 +63,9 @@ def ledger_of(messages, budget=3_000):
 
 
 @pytest.mark.parametrize(
-    "summarizer", [None, Says(DROPS_EVERYTHING), Says("")], ids=["none", "drops", "empty"]
+    "summarizer",
+    [None, FixedSummaryModel(DROPS_EVERYTHING), FixedSummaryModel("")],
+    ids=["none", "drops", "empty"],
 )
 def test_constraints_open_items_and_edited_files_survive_twenty_compactions(summarizer):
     engine = ContextCompressor(context_length=32_000, summarizer=summarizer)
@@ -177,7 +159,7 @@ GOOD = (
 
 
 def compacted_with(text):
-    engine = ContextCompressor(context_length=32_000, summarizer=Says(text))
+    engine = ContextCompressor(context_length=32_000, summarizer=FixedSummaryModel(text))
     view = engine.compress([*opening(), *work(0, 60)])
     return engine.last_report, summary_of(view)
 
@@ -231,10 +213,10 @@ def test_orders_to_the_reader_are_struck_out():
 
 def test_a_model_may_rewrite_its_own_lines_and_only_those():
     engine = ContextCompressor(
-        context_length=32_000, summarizer=Says(GOOD + "\n### In Progress\nthe parser\n")
+        context_length=32_000, summarizer=FixedSummaryModel(GOOD + "\n### In Progress\nthe parser\n")
     )
     view = engine.compress([*opening(), *work(0, 60)])
-    engine.summarizer = Says(GOOD + "\n### In Progress\nthe command line\n")
+    engine.summarizer = FixedSummaryModel(GOOD + "\n### In Progress\nthe command line\n")
     view = engine.compress([*view, user("Go on."), *work(1_000, 60)])
     progress = parse_sections(summary_of(view))["In Progress"]
     assert "* the command line" in progress

@@ -3,6 +3,7 @@
 import json
 import re
 
+from agent_work import FixedSummaryModel, step
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,27 +18,6 @@ from plimsoll.testing.strategies import conversations
 
 SYSTEM = {"role": "system", "content": "You are a careful coding agent."}
 REQUEST = {"role": "user", "content": "Make the importer faster."}
-
-
-class Says:
-    """A summary model that says this, or fails when it has nothing to say."""
-
-    context_length = 200_000
-
-    def __init__(self, text=""):
-        self.text = text
-
-    def summarize(self, prompt, max_tokens):
-        return self.text
-
-
-def step(number, name, arguments, result):
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    call = {"id": f"call_{number}", "type": "function", "function": function}
-    return [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": f"call_{number}", "content": result},
-    ]
 
 
 def edits(first, count, path="src/importer.py"):
@@ -133,7 +113,7 @@ def test_an_engine_that_was_started_anew_goes_on_from_the_words_of_the_summary()
 
 def test_what_a_model_wrote_is_kept_when_it_no_longer_answers():
     said = "The importer reads rows in batches because memory was short"
-    model = Says(f"## Goal\n{said}.\n\n## Progress\n### Done\nThe importer reads rows.")
+    model = FixedSummaryModel(f"## Goal\n{said}.\n\n## Progress\n### Done\nThe importer reads rows.")
     engine = ContextCompressor(context_length=24_000, summarizer=model)
     view = engine.compress([SYSTEM, REQUEST, *edits(0, 10), *reads(100, 60)])
     assert said in summary_of(view)

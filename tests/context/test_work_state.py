@@ -1,9 +1,9 @@
 """The state of the work that a summary without a model is written from, and where each of its lines comes from."""
 
-import json
-
 import pytest
+from agent_work import FixedSummaryModel, edit, run, sections_of, step
 
+from message_builders import assistant, user
 from plimsoll import ContextCompressor
 from plimsoll.context.ledger import (
     SummaryRoom,
@@ -16,35 +16,6 @@ from plimsoll.context.ledger import (
 from plimsoll.messages import handle_of, without_harness_text
 
 SYSTEM = {"role": "system", "content": "You are a careful coding agent."}
-
-
-def user(text):
-    return {"role": "user", "content": text}
-
-
-def said(text):
-    return {"role": "assistant", "content": text}
-
-
-def step(number, name, arguments, result):
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    call = {"id": f"call_{number}", "type": "function", "function": function}
-    return [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": f"call_{number}", "content": result},
-    ]
-
-
-def run(number, command, result):
-    return step(number, "terminal", {"command": command}, result)
-
-
-def edit(number, path="src/importer.py"):
-    return step(number, "patch", {"path": path, "old_string": "a = 1", "new_string": f"a = {number}"}, "ok")
-
-
-def sections_of(messages):
-    return write_summary(read_facts(messages), {}, SummaryRoom(2_000, 4_000)).sections
 
 
 HARNESS = {
@@ -60,9 +31,9 @@ HARNESS = {
 
 @pytest.mark.parametrize("text", HARNESS.values(), ids=HARNESS.keys())
 def test_what_a_program_wrote_is_neither_the_goal_nor_a_request(text):
-    facts = read_facts([user(text), user("Port the importer to the new schema."), said("I begin.")])
+    facts = read_facts([user(text), user("Port the importer to the new schema."), assistant("I begin.")])
     assert [one.text for one in facts.requests] == ["Port the importer to the new schema."]
-    sections = sections_of([user(text), user("Port the importer to the new schema."), said("I begin.")])
+    sections = sections_of([user(text), user("Port the importer to the new schema."), assistant("I begin.")])
     assert sections["Goal"] == "- Port the importer to the new schema."
 
 
@@ -77,7 +48,7 @@ def test_the_words_behind_a_slash_command_are_the_persons():
 def test_a_short_reply_stands_with_what_it_agrees_to():
     messages = [
         user("Why does the importer print twice?"),
-        said("It is called from two places. Shall I remove the call in main.py?"),
+        assistant("It is called from two places. Shall I remove the call in main.py?"),
         user("yes"),
         *edit(1, "main.py"),
     ]
@@ -90,7 +61,7 @@ def test_the_goal_follows_the_person_to_another_subject_and_keeps_the_first():
     messages = [
         user("Port the importer to the new schema of the booking ledger."),
         *edit(1),
-        said("Ported."),
+        assistant("Ported."),
         user("Ok, let's try something else: the release notes need a section about the quay prices."),
         *edit(2, "NOTES.md"),
     ]
@@ -109,20 +80,30 @@ REVOKED = {
 
 @pytest.mark.parametrize(("limit", "revocation"), REVOKED.values(), ids=REVOKED.keys())
 def test_a_limit_that_was_taken_back_is_not_shown_as_in_force(limit, revocation):
-    messages = [user("Build the parser."), user(limit), said("Understood."), user(revocation), said("Good.")]
+    messages = [
+        user("Build the parser."),
+        user(limit),
+        assistant("Understood."),
+        user(revocation),
+        assistant("Good."),
+    ]
     facts = read_facts(messages)
     assert [(one.source, one.revoked_by) for one in facts.revoked.values()] == [(1, 3)]
     assert limit.rstrip(".。") not in sections_of(messages)["Constraints & Preferences"]
 
 
 def test_leave_for_something_else_does_not_lift_a_limit():
-    messages = [user("Never push to main."), said("Understood."), user("You can push to the feature branch.")]
+    messages = [
+        user("Never push to main."),
+        assistant("Understood."),
+        user("You can push to the feature branch."),
+    ]
     assert list(read_facts(messages).constraints) == ["Never push to main."]
 
 
 def test_a_limit_for_one_request_ends_with_the_next_change_that_is_asked_for():
     look = user("Can you check whether the hook works? Don't change anything, just let me know.")
-    facts = read_facts([look, said("It does not."), user("Please fix the hook then.")])
+    facts = read_facts([look, assistant("It does not."), user("Please fix the hook then.")])
     assert not [text for text in (*facts.constraints, *facts.wishes) if "change anything" in text]
 
 
@@ -164,8 +145,8 @@ def test_lookups_are_not_listed_as_work():
 
 
 def test_a_guess_gives_way_when_the_cause_is_found():
-    guess = said("The upload is very likely failing because of an authentication issue in the client.")
-    found = said("Found the cause: the root cause is a missing header in the upload request.")
+    guess = assistant("The upload is very likely failing because of an authentication issue in the client.")
+    found = assistant("Found the cause: the root cause is a missing header in the upload request.")
     assert "authentication" in sections_of([user("Fix it."), *edit(1), guess])["Key Decisions"]
     assert "Not proved" in sections_of([user("Fix it."), *edit(1), guess])["Key Decisions"]
     decisions = sections_of([user("Fix it."), *edit(1), guess, found])["Key Decisions"]
@@ -189,7 +170,7 @@ def test_a_failure_that_the_messages_that_stay_overcame_is_not_blocked():
     messages = [
         SYSTEM,
         user("Make the tests pass."),
-        said("I run them."),
+        assistant("I run them."),
         *run(1, "pytest -q", "1 failed in 0.2s"),
         *padding,
         *edit(2),
@@ -205,7 +186,11 @@ def test_a_failure_that_the_messages_that_stay_overcame_is_not_blocked():
 def test_every_message_of_a_giant_history_is_read(place):
     filler = [one for n in range(3_000) for one in run(10_000 + n, f"ls part_{n}", "a b")]
     at = place * len(filler) // 3 // 2 * 2 + 100
-    planted = [*edit(1, "src/harbour_master.py"), user("Never sail without the pilot."), said("Understood.")]
+    planted = [
+        *edit(1, "src/harbour_master.py"),
+        user("Never sail without the pilot."),
+        assistant("Understood."),
+    ]
     facts = read_facts([user("Begin."), *filler[:at], *planted, *filler[at:]])
     assert "src/harbour_master.py" in facts.files
     assert "Never sail without the pilot." in facts.constraints
@@ -215,7 +200,7 @@ def test_every_message_of_a_giant_history_is_read(place):
 def test_each_line_names_the_messages_that_it_comes_from():
     messages = [
         user("Port the importer."),
-        said("Yes."),
+        assistant("Yes."),
         user("Never touch the schema."),
         *edit(9),
         *run(8, "make", ""),
@@ -239,9 +224,9 @@ def test_numbers_go_on_through_compactions():
         for one in step(100 + n, "read_file", {"path": f"src/p{n}.py"}, "x = 1\n" * 200)
     ]
     engine = ContextCompressor(context_length=24_000)
-    history = [SYSTEM, user("Port the importer."), said("Yes."), *padding]
+    history = [SYSTEM, user("Port the importer."), assistant("Yes."), *padding]
     view = engine.compress(history)
-    more = [user("Never touch the schema."), said("Understood."), *padding]
+    more = [user("Never touch the schema."), assistant("Understood."), *padding]
     engine.compress([*view, *more])
     (line,) = (
         one
@@ -251,26 +236,14 @@ def test_numbers_go_on_through_compactions():
     assert [one.message for one in line.sources] == [len(history)]
 
 
-class Says:
-    """A summary model that says this."""
-
-    context_length = 200_000
-
-    def __init__(self, text):
-        self.text = text
-
-    def summarize(self, prompt, max_tokens):
-        return self.text
-
-
 def compacted_by(text, *messages):
     padding = [
         one
         for n in range(60)
         for one in step(100 + n, "read_file", {"path": f"src/p{n}.py"}, "x = 1\n" * 200)
     ]
-    engine = ContextCompressor(context_length=24_000, summarizer=Says(text))
-    view = engine.compress([SYSTEM, user("Port the importer."), said("Yes."), *messages, *padding])
+    engine = ContextCompressor(context_length=24_000, summarizer=FixedSummaryModel(text))
+    view = engine.compress([SYSTEM, user("Port the importer."), assistant("Yes."), *messages, *padding])
     assert engine.last_report.summary_source == "model"
     return engine.last_report, view
 
@@ -282,7 +255,7 @@ def test_code_adds_few_lines_to_a_models_text_and_explains_the_marks():
     rules = [user(f"Never open the sluice number {n}.") for n in range(30)]
     words = " ".join(f"The importer reads rows and the parser was ported in part {n}." for n in range(60))
     report, view = compacted_by(
-        f"{DONE}{words}\n", *(one for rule in rules for one in (rule, said("Understood.")))
+        f"{DONE}{words}\n", *(one for rule in rules for one in (rule, assistant("Understood.")))
     )
     added = [line for line in report.lines if line.by == "code" and line.section != "Evidence"]
     assert 0 < len(added) <= 10
@@ -304,9 +277,9 @@ def test_a_check_that_fails_where_the_model_says_done_is_named_as_a_contradictio
 def test_a_limit_that_the_model_removed_with_the_persons_reason_stays_removed():
     talk = [
         user("Never use the harbour database."),
-        said("Understood."),
+        assistant("Understood."),
         user("The dredging is finished, so the harbour is open again."),
-        said("Good."),
+        assistant("Good."),
     ]
     reason = "- The limit on the harbour database no longer applies: the dredging is finished, the harbour is open.\n"
     report, _ = compacted_by(f"{DONE}## Key Decisions\n{reason}", *talk)

@@ -142,7 +142,7 @@ def test_retry_after_is_waited_for(dialect: str, mode: Mode, waits: Waits):
     assert waits.seconds == [7.0]
 
 
-def test_a_wait_beyond_patience_or_deadline_is_an_error_at_once(dialect: str, waits: Waits):
+def test_a_wait_beyond_the_limit_or_deadline_is_an_error_at_once(dialect: str, waits: Waits):
     async def exchange(server: ScriptedServer, deadline: float | None) -> Reply:
         async with client_for(server, dialect, waits) as client:
             return await client.complete(ASK, deadline=deadline)

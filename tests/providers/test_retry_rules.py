@@ -39,7 +39,7 @@ def test_waits_double_and_are_shortened_by_chance_at_most_by_half():
     assert retries.wait(Overloaded("x"), 2, 0.999) == pytest.approx(1.0, abs=0.01)
 
 
-def test_the_providers_own_wait_is_believed_within_patience():
+def test_the_providers_own_wait_is_respected_up_to_the_longest_stated_wait():
     retries = Retries(longest_stated_wait=60)
     assert retries.wait(RateLimited("x", retry_after=59.0), 1, 0.9) == 59.0
     assert retries.wait(RateLimited("x", retry_after=61.0), 1, 0.9) is None

@@ -1,7 +1,6 @@
 """What `plimsoll bench` promises at the command line."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,8 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(empty_home: Path) -> Run:
     """The command in an empty home, as a person without configuration has it."""
-    for name in [name for name in os.environ if name.startswith("PLIMSOLL_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
 
     def call(*arguments: str | Path) -> Result:
         return CliRunner().invoke(plimsoll, ["bench", *(str(argument) for argument in arguments)])

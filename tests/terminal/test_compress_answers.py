@@ -35,11 +35,8 @@ ASKS = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(empty_home: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The command in an empty home, without a model to ask."""
-    for name in [name for name in os.environ if name.startswith("PLIMSOLL_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "80")
 
     def call(*arguments: str | Path) -> Result:

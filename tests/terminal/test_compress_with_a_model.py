@@ -22,10 +22,7 @@ SECRET = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith("PLIMSOLL_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
+def run(empty_home):
     return lambda *arguments: CliRunner().invoke(plimsoll, [str(argument) for argument in arguments])
 
 

@@ -1,7 +1,6 @@
 """What `plimsoll cost` promises at the command line."""
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +17,8 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(empty_home: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The command in an empty home, as a person without configuration has it."""
-    for name in [name for name in os.environ if name.startswith("PLIMSOLL_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "80")
 
     def call(*arguments: str | Path) -> Result:

@@ -21,11 +21,8 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(empty_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The command in an empty home, as a person without configuration has it."""
-    for name in [name for name in os.environ if name.startswith("PLIMSOLL_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     monkeypatch.delenv("CODEX_HOME", raising=False)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -43,10 +42,7 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in [name for name in os.environ if name.startswith("PLIMSOLL_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
+def home(empty_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "120")
     return tmp_path / "home"
 
