@@ -19,7 +19,7 @@ from plimsoll.settings.messaging import MessagingSections, PlatformSection
 class PagerSection(PlatformSection):
     """Pager: a platform that only this test knows."""
 
-    title = "Pager"
+    title = "Harbour pager"
     needs = ("relay", "token")
     server_field, places_field = "relay", "allowed_shifts"
 
@@ -79,6 +79,10 @@ def test_a_further_platform_takes_a_section_and_an_adapter(monkeypatch: pytest.M
         "s3cret",
         AllowList(frozenset(), frozenset({"night"})),
     )
-    assert section.platforms["pager"].notice == "Pager: answering everyone in 1 shift."
-    with pytest.raises(UserError, match=r"gateway\.pager\.relay is not set; Pager needs relay and token\."):
+    assert section.platforms["pager"].notice("pager") == "Harbour pager: answering everyone in 1 shift."
+    closed = pager.model_copy(update={"allowed_shifts": ()})
+    assert "gateway.pager.allowed_users and gateway.pager.allowed_shifts are empty" in closed.notice("pager")
+    with pytest.raises(
+        UserError, match=r"gateway\.pager\.relay is not set; Harbour pager needs relay and token\."
+    ):
         configured(MoreGateway(pager=PagerSection(token="${PAGER}")), {})

@@ -98,7 +98,7 @@ def test_nobody_is_answered_where_nobody_is_named(telegram: TelegramServer, tmp_
     with ScriptedServer() as server, running(telegram, server, tmp_path, users=[]) as gateway:
         telegram.say(ADA, "hello")
         waited(lambda: len(telegram.offsets) > 1)
-        assert gateway.within.settings.gateway.telegram.notice == (
+        assert gateway.within.settings.gateway.telegram.notice("telegram") == (
             "Telegram: answering NOBODY, because gateway.telegram.allowed_users and "
             "gateway.telegram.allowed_chats are empty."
         )

@@ -94,12 +94,11 @@ class PlatformSection(Section):
         """The required settings that are not set."""
         return [name for name in self.needs if getattr(self, name) is None]
 
-    @property
-    def notice(self) -> str:
-        """Who gets answers, or that nobody does; empty if the platform is not configured."""
+    def notice(self, name: str) -> str:
+        """Who gets answers on the platform of this name, or that nobody does; empty if it is not configured."""
         if self.missing:
             return ""
-        name, place = self.title.lower(), self.places_field.removeprefix("allowed_").removesuffix("s")
+        place = self.places_field.removeprefix("allowed_").removesuffix("s")
         parts = []
         if people := len(self.allowed_users):
             parts.append(f"{people} {'people' if people > 1 else 'person'}")

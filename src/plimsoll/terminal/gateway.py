@@ -62,7 +62,7 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
             indent="  ",
             err=True,
         )
-    for line in filter(None, (platform.notice for platform in section.platforms.values())):
+    for line in filter(None, (platform.notice(name) for name, platform in section.platforms.items())):
         show_sentence(line, indent="  ", err=True)
     # A separate program, so that signals, workers and memory are the gateway's own.
     options = ["--host", host, "--port", str(port), "--workers", str(workers)]

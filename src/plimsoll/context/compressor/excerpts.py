@@ -14,7 +14,7 @@ redacted before anything is cut, because half a key no longer looks like one.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from plimsoll.context.compressor.shorten import edges, fitting_lines
+from plimsoll.context.compressor.shorten import relevant_lines
 from plimsoll.context.ledger.evidence import argument_texts
 from plimsoll.context.ledger.outcome import error_lines
 from plimsoll.context.ledger.outcomes import outcome_of, unwrapped
@@ -107,8 +107,8 @@ def _relevant_lines(text: str, used: Iterable[str]) -> str:
     room = _USED if wanted else _UNUSED
     if sum(map(len, lines)) <= room:
         return "\n".join(lines)
-    ranked = [*edges(lines, _EDGE), *(n for n, line in enumerate(lines) if line.strip() in wanted)]
-    return "\n".join(fitting_lines(lines, ranked, room, len)) or excerpt(text, _UNUSED)
+    found = relevant_lines(lines, _EDGE, [lambda line: line.strip() in wanted], room, len)
+    return "\n".join(found) or excerpt(text, _UNUSED)
 
 
 def _used_later(messages: Sequence[Message]) -> dict[int, list[str]]:

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from plimsoll.messages import (
@@ -68,16 +68,20 @@ def _shorter_value(value: Any, limit: int) -> Any:
     return value if estimate_tokens(text) <= limit else fit_text(text, limit)
 
 
-def edges(lines: Sequence[str], count: int) -> list[int]:
-    """The numbers of the first and the last lines."""
-    return [*range(min(count, len(lines))), *range(max(0, len(lines) - count), len(lines))]
-
-
-def fitting_lines(
-    lines: Sequence[str], ranked: Iterable[int], room: int, cost: Callable[[str], int]
+def relevant_lines(
+    lines: Sequence[str],
+    edge: int,
+    wanted: Sequence[Callable[[str], bool]],
+    room: int,
+    cost: Callable[[str], int],
 ) -> list[str]:
-    """The first lines of `ranked` that fit, in their original order, with a marker for omitted ones."""
+    """The first and last `edge` lines, then those that each test of `wanted` selects, as far as they fit.
+
+    They keep their order, and `…` marks a gap.
+    """
     shown: set[int] = set()
+    ranked = [*range(min(edge, len(lines))), *range(max(0, len(lines) - edge), len(lines))]
+    ranked += (number for is_wanted in wanted for number, line in enumerate(lines) if is_wanted(line))
     for number in dict.fromkeys(ranked):
         room -= cost(lines[number]) + 1
         if room >= 0:

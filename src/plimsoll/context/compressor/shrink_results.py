@@ -15,7 +15,7 @@ from typing import Any
 
 from plimsoll.context.compressor.plan import CompactionPlan
 from plimsoll.context.compressor.prune import KEEP_CHARACTERS, cleared_message, describe, is_large
-from plimsoll.context.compressor.shorten import edges, fit_text, fitting_lines
+from plimsoll.context.compressor.shorten import fit_text, relevant_lines
 from plimsoll.context.ledger.outcome import error_lines
 from plimsoll.context.ledger.outcomes import command_of
 from plimsoll.context.ledger.terms import terms_in
@@ -100,11 +100,12 @@ def _used_part(messages: list[Message], answer: ToolAnswer, limit: int) -> Messa
     later = kept_terms(m for m in messages[answer.result_at + 1 :] if m.get("role") == "assistant")
     text = text_of(without_handle(message))  # the new last line replaces that of an earlier compaction
     lines = text.splitlines()
-    wanted = edges(lines, _EDGE_LINES)
-    bad = set(error_lines(text))
-    wanted += (n for n, line in enumerate(lines) if line.strip() in bad)
-    wanted += (n for n, line in enumerate(lines) if not later.isdisjoint(terms_in(line)))
-    parts = fitting_lines(lines, wanted, limit, estimate_tokens)
+    errors = set(error_lines(text))
+    wanted = [
+        lambda line: line.strip() in errors,
+        lambda line: not later.isdisjoint(terms_in(line)),
+    ]
+    parts = relevant_lines(lines, _EDGE_LINES, wanted, limit, estimate_tokens)
     if not parts:  # a single huge line
         parts = [fit_text(text, limit)]
     size = f"{len(text):,} characters"
