@@ -1,4 +1,4 @@
-"""Secrets in recorded conversations: how fast text is read, and what is taken for a secret.
+"""Secrets in recorded conversations: how fast text is read, and what is detected as a secret.
 
     python bench/secret_detection.py                 every match, matches per million tokens, characters per second
     python bench/secret_detection.py --data FOLDER   conversations (*.jsonl) from elsewhere

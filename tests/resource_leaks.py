@@ -76,7 +76,7 @@ def later_imports_are_left_out_too() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def every_shared_resource_is_closed() -> Iterator[None]:
-    """The same check behind the fixtures that outlive a test; pytest reports it with the last one."""
+    """The same check after the fixtures that outlive a test; pytest reports it with the last one."""
     yield
     gc.collect()
 

@@ -80,7 +80,7 @@ def shown_commands():
             for line in text.splitlines() if kind in ("", "console", "text") else ():
                 command = line.strip().removeprefix("$ ")
                 if command.startswith("plimsoll "):
-                    # What stands behind three spaces or `<` explains the command, or is its input.
+                    # Text after three spaces or `<` explains the command, or is its input.
                     yield page.name, re.split(r"\s{3,}|\s<", command)[0]
 
 

@@ -45,7 +45,7 @@ class Stream:
 
 
 class Model:
-    """Answers on the loop's own time, as nothing behind a socket can."""
+    """Answers in the loop's own time, which a server behind a socket cannot."""
 
     endpoint = Endpoint("anthropic", "http://127.0.0.1", "anthropic", model=MODEL)
 

@@ -1,4 +1,4 @@
-"""`compression.policy: cost` acts before the threshold where that is cheaper, and never behind it."""
+"""`compression.policy: cost` acts before the threshold if that is cheaper, and never after it."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ COST = CompactionRules(background=False, policy="cost")
 
 
 class Hands:
-    """A clock that stands until it is moved."""
+    """A clock that only the test advances."""
 
     def __init__(self):
         self.now = 0.0

@@ -24,7 +24,7 @@ UNUSABLE = {
     "cut off": say("## Goal\nlook things up\n## Pro").ending("length"),
     "refusal": say("I cannot help with that.").ending("content_filter"),
 }
-# The good one stands among them, so that there is a model's summary to go on from when the next one fails.
+# One is good, so that the next one that fails can update a model's summary.
 WAYS = {
     **{name: fault(name, times=None, then=GOOD) for name in sorted(KINDS - {"status"})},
     "good": GOOD,

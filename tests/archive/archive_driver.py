@@ -100,7 +100,7 @@ class Driver:
         self._runner.close()
 
     def rows(self, *tables: str) -> list[int]:
-        """How many rows each table has, asked behind the archive's back."""
+        """How many rows each table has, read without the archive."""
         statement = f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in tables)}"
         if self.store == "postgres":
             return list(server().run(statement, server().url_for(self.folder))[0])

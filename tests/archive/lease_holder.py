@@ -1,4 +1,4 @@
-"""A process that takes a lease, stands still for as long as it is told, and then tries to write with it."""
+"""A process that takes a lease, waits as long as the test says, and then tries to write with it."""
 
 import asyncio
 from multiprocessing.connection import Connection

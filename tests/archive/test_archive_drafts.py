@@ -1,4 +1,4 @@
-"""A draft says of every message what became of it: it stands in the view, or under exactly one new node."""
+"""A draft accounts for every message: it is in the view, or under exactly one new node."""
 
 import copy
 

@@ -85,7 +85,7 @@ def _rounds(context: ForkServerContext, dice: Random, store: str, first: int) ->
 
 
 def _killed(context: ForkServerContext, url: str, id: str, number: int, moment: tuple[int, float]) -> int:
-    """Let a process write, kill it in a turn behind `moment`, and say how many turns it was told are stored."""
+    """Let a process write, kill it in a turn after `moment`; the number of turns that it knew were stored."""
     told, telling = context.Pipe(duplex=False)
     writer = context.Process(target=write, args=(url, id, number, telling))
     writer.start()

@@ -24,7 +24,7 @@ WORDS = ("heron", "gull", "tern", "auk")
 
 @dataclass(frozen=True)
 class Seen:
-    """A view in the model: what stands before, and from where the log follows."""
+    """A view in the model: its explicit part, and where the log follows."""
 
     before: tuple[Message, ...] = ()
     through: int = 0

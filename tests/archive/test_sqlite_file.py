@@ -86,7 +86,7 @@ def test_a_message_shortened_in_every_view_is_stored_shortened_once(driver: Driv
 
 
 def test_opening_and_appending_read_nothing_of_what_left_the_view(driver: Driver, tmp_path: Path):
-    """The old rows are made unreadable: whoever read them would fail."""
+    """The old rows are made unreadable, so that reading them fails."""
     id = driver.begin(*talk(500))
     driver.compact(id, [*talk(500)[:2], summary("A"), *talk(500)[490:]])
     with sqlite3.connect(tmp_path / "archive.db") as db:

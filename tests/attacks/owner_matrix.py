@@ -72,7 +72,7 @@ class Belongings:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The ids themselves, which an answer may repeat to whoever asked with them."""
+        """The ids themselves, which an answer may repeat to a caller that sent them."""
         ids = (self.session, self.session[:-1], self.node, self.handle, self.word, self.word[2:])
         return (*ids, self.lease.holder, str(self.view.number))
 
@@ -132,7 +132,7 @@ class World:
         self.runner.close()
 
     def rows(self) -> dict[str, list[Any]]:
-        """Everything in the tables, read behind the archive's back."""
+        """Everything in the tables, read without the archive."""
         if self.name == "postgres":
             with psycopg.connect(server().url_for(self._folder)) as db:
                 return {

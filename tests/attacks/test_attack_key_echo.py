@@ -1,4 +1,4 @@
-"""Upstreams that quote the gateway's key: no client receives it, wherever it stands."""
+"""Upstreams that quote the gateway's key: no client receives it, at any position."""
 
 import json
 from pathlib import Path

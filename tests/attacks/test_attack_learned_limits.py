@@ -51,7 +51,7 @@ def window(gateway: RunningGateway, upstream: HostileUpstream) -> int:
 )
 def test_a_limit_that_the_client_wrote_is_not_learned(tmp_path: Path, words: str, role: str) -> None:
     messages = [{"role": "user", "content": f"Hello. {words}"}, {"role": role, "content": "x"}]
-    # Escapes in the body, so that no byte of the number stands there as the upstream quotes it.
+    # Escapes in the body, so that the body does not contain the number as the upstream quotes it.
     body = json.dumps({"model": MODEL, "messages": messages}, ensure_ascii=False).replace("2", "\\u0032")
     with (
         HostileUpstream(quoting) as upstream,

@@ -45,7 +45,7 @@ def rest_of(connection: socket.socket) -> bytes:
 def test_headers_that_never_end_do_not_hold_a_connection(
     connection: socket.socket, tmp_path: Path, sent: bytes
 ) -> None:
-    add_key(tmp_path)  # whoever holds the connection needs none
+    add_key(tmp_path)  # a client that only holds the connection needs none
     connection.sendall(sent)
     assert rest_of(connection).startswith(b"HTTP/1.1 408 ")
 

@@ -19,7 +19,7 @@ from plimsoll.context.lcm.tools import schemas
 from plimsoll.plugins import EngineContext, PluginLocations, resolve_plugins
 
 SOURCE = Path(plimsoll.__file__).parent
-# Whoever is lent an archive, and whoever lends it to them; the packages above open the store.
+# Packages that receive an archive or pass it on; the packages above open the store.
 LENT = ("agent", "assembly.py", "context", "plugins", "sessions", "tools")
 ADMINISTRATION = {"ArchiveStore", "SqlStore", "SqliteStore", "PostgresStore", "open_archive", "find_anywhere"}
 

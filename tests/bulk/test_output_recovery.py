@@ -27,7 +27,7 @@ def bulk_run(source: Path) -> BulkRun:
 
 
 def crash_after(run: BulkRun, folder: Path, commits: int) -> None:
-    """Stop before the next commit, with the pieces of the chunks behind it on disk."""
+    """Stop before the next commit, with the pieces of later chunks on disk."""
 
     class Crash(Exception):
         pass

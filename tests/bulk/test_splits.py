@@ -26,7 +26,7 @@ def check(messages: list[Message], found: Any) -> None:
     at = 0
     for example in found.examples:
         first = example.generated.index(True)
-        # Behind the view come the recorded messages, in order; what is generated stands among them.
+        # After the view come the recorded messages, in order, with the generated ones among them.
         own = len(example.messages) - next(
             start
             for start in range(first + 1)

@@ -82,7 +82,7 @@ HARD = {
         [SYSTEM, FIRST, *(m for n in range(500) for m in (call(n), result(n, f"file_{n}.txt " * 40)))],
         16_000,
     ),
-    "a request in the middle and 300 tool calls behind it": (
+    "a request in the middle and 300 tool calls after it": (
         [
             SYSTEM,
             *talk(10),

@@ -206,7 +206,7 @@ def keeps_recent_messages_that_fit(run):
 
 
 def keeps_the_summary_within_its_budget(run):
-    """The nine headings, whoever wrote them; evidence follows them or is left out."""
+    """The nine headings, by any author; evidence follows them or is left out."""
     said = run.report.summary
     assert estimate_tokens(said) <= run.engine.max_summary_tokens
     if said:

@@ -151,7 +151,7 @@ LONG_REQUEST = (
 @pytest.mark.parametrize(
     "line",
     [
-        "Never write unit tests for this project.",  # its words stand in four sentences about other things
+        "Never write unit tests for this project.",  # its words occur in four sentences about other things
         "Always deploy to production right after each commit.",
         "Never run the tests of the parser after a change.",  # in one sentence, which asks for it
     ],

@@ -1,4 +1,4 @@
-"""What an engine remembers behind its summaries: the next one is written from facts, not from a summary."""
+"""What an engine remembers of its summaries: the next one is written from facts, not from a summary."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def summary_of(view):
 
 
 def edited(view, path="src/importer.py"):
-    """How often the summary says that the file was edited; the first time stands in the head, word for word."""
+    """How often the summary says that the file was edited; the first edit stays in the head, word for word."""
     return int(re.search(rf"`{path}` — .*?edited (\d+)×", summary_of(view))[1])
 
 

@@ -261,7 +261,7 @@ def test_code_adds_few_lines_to_a_models_text_and_explains_the_marks():
     assert 0 < len(added) <= 10
     written = [line for line in report.lines if line.by == "model"]
     assert sum(len(line.text) for line in added) <= 0.15 * sum(len(line.text) for line in written) + 700
-    assert all(rule["content"] in report.whole_summary for rule in rules), "the others stand in the evidence"
+    assert all(rule["content"] in report.whole_summary for rule in rules), "the others are in the evidence"
     assert any(
         "Lines that begin with * were written by the summary model" in str(one["content"]) for one in view
     )

@@ -123,7 +123,7 @@ def normal(draw, max_turns=2):
 
 @st.composite
 def with_notes(draw):
-    """A well-formed conversation with system messages further down, wherever they may stand."""
+    """A well-formed conversation with system messages further down, at any position."""
     messages = draw(normal())
     for cut in reversed(safe_cuts(messages)):
         if cut > 0 and draw(st.integers(0, 3)) == 0:

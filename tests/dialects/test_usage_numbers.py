@@ -1,4 +1,4 @@
-"""Usage in one vocabulary, whoever reports it and however badly."""
+"""Usage in common terms, for every provider, even if a report is malformed."""
 
 import pytest
 from dialect_strategies import quick

@@ -106,7 +106,7 @@ def compactions(home: Path) -> list[CompactionEvent]:
 
 
 def leases_run_out(home: Path) -> None:
-    """A minute passes for whoever waits for a process that was killed."""
+    """Advance a minute for processes that wait for one that was killed."""
     with closing(sqlite3.connect(home / "archive.db")) as db, db:
         db.execute("UPDATE leases SET expires = 0")
 

@@ -1,4 +1,4 @@
-"""How much a key may use, whoever serves it: requests, tokens, money; and what no request may be."""
+"""A key's limits on requests, tokens and money, over all processes; and limits on every request."""
 
 import asyncio
 import json

@@ -150,7 +150,7 @@ def test_every_attempt_at_a_summary_is_stored_with_its_conversation(tmp_path: Pa
         assert client.last.headers["x-plimsoll-view"] == "compacted"
     stored = [one for one in _usage(tmp_path) if one.purpose == "summary"]
     tokens = sum(one.input + one.cache_read + one.cache_write + one.output for one in stored)
-    # The main model stands in where the summary model fails.
+    # The main model replaces a summary model that fails.
     stand_in = [
         one.usage for one in server.requests if one.usage and one.request and len(one.request.messages) == 1
     ]

@@ -40,7 +40,7 @@ CLAUDE_CODE: dict[str, Any] = {
 
 
 def marks(body: Any) -> list[str]:
-    """Where the markers stand."""
+    """The positions of the markers."""
     found = [f"tools.{n}" for n, tool in enumerate(body.get("tools") or []) if "cache_control" in tool]
     system = body.get("system")
     found += [

@@ -20,7 +20,7 @@ TOOLS = [{"name": "lookup", "description": "Look it up.", "input_schema": {"type
 
 
 def exchange(number: int, results: int, words: str) -> list[dict[str, Any]]:
-    """A question, calls, their results with a word behind them."""
+    """A question, calls, their results, followed by a word."""
     calls = [
         {"type": "tool_use", "id": f"c{number}-{n}", "name": "lookup", "input": {"key": words}}
         for n in range(results)
@@ -63,7 +63,7 @@ def test_what_is_added_piece_by_piece_is_what_is_rendered_whole(
     place = 0
     while place < len(said):
         place = data.draw(st.integers(place + 1, len(said)))
-        # Each request is read anew: what is known is known by its words.
+        # Each request is parsed again: messages are recognised by their content.
         sent = json.loads(json.dumps(said[:place]))
         thread.extend(sent, chain[:place])
         whole = rendered_whole(ANTHROPIC, {"messages": sent, "tools": TOOLS}, LEAD)

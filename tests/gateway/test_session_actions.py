@@ -184,7 +184,7 @@ def test_a_preview_tells_the_effect_and_the_cache_cost_and_changes_nothing(
     assert dropped["cache"]["money"] > 0
     changed = {"text": EDITED, "node": sessions.http.get(f"{url}/summary").json()["node"], "preview": True}
     edited = sessions.http.put(f"{url}/summary", json=changed).json()
-    assert edited["cache"]["kept"] < dropped["cache"]["kept"]  # the summary stands before what was dropped
+    assert edited["cache"]["kept"] < dropped["cache"]["kept"]  # the summary is before the dropped messages
     undone = sessions.http.post(f"{url}/undo", json={"preview": True}).json()
     assert (undone["messages_before"], undone["messages_after"]) == (7, 8)
     assert state(home, id) == before

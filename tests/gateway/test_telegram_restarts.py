@@ -1,4 +1,4 @@
-"""What a gateway that ended left behind is taken up by the next one, and by one only."""
+"""The next gateway continues the unfinished work of one that ended, and only one gateway does."""
 
 import threading
 from collections.abc import Iterator

@@ -151,7 +151,7 @@ class Host:
         return self.found(session).seen
 
     def whole(self, session):
-        """The messages that stand in the view in their own words, with or without a note behind them."""
+        """The messages that the view contains word for word, with or without a note after them."""
         found = self.found(session)
         return {n for n in found.seen if extends(found.log[n - 1].message, found.view[n])}
 

@@ -181,7 +181,7 @@ class LosslessMachine(RuleBasedStateMachine):
         self.touched.add(id)
 
     def _compact(self, id, **options):
-        """A pinned message stands word for word in the new view if it stood so before."""
+        """A pinned message is verbatim in the new view if it was verbatim before."""
         pins = set(self.host.run(self.host.archive.pins(id)))
         whole = pins & self.host.whole(id)
         self.host.compact(id, **options)

@@ -38,7 +38,7 @@ BROKEN = [
     ),
     ("a call without a result", [call(), USER], [(0, "unanswered_call")]),
     (
-        "a result behind another message",
+        "a result after another message",
         [call(), USER, result()],
         [(0, "unanswered_call"), (2, "orphan_result")],
     ),

@@ -69,7 +69,7 @@ ADAPTERS = [
         "LlamaIndex",
         tools=_BOTH,
         own_tools="*memory.tools",
-        differs="the agent adds the calls of the running turn behind its memory: a compaction waits for the next",
+        differs="the agent adds the calls of the running turn after its memory: a compaction waits for the next",
     ),
     AdapterCase("litellm", "LiteLLM"),
 ]

@@ -31,7 +31,7 @@ class Collector:
 
 
 class SkipsFail:
-    """Turns a skip into a failure, also in files outside this folder: whoever runs these tests has the programs."""
+    """Turns a skip into a failure, also in files outside this folder: machines that run these tests have the programs."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Iterator[None]:
@@ -61,7 +61,7 @@ def keep_result(record_property: Callable[[str, object], None]) -> Callable[[Res
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Print the line that goes into notes, behind everything that pytest prints."""
+    """Print a line to copy, after everything that pytest prints."""
     collector = config.stash.get(_COLLECTOR, None)
     if collector and collector.outcomes:
         print(collector.results.line(collector.outcomes))

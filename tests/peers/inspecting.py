@@ -43,7 +43,7 @@ class Running:
         return httpx.get(f"{self.gateway.url}/sessions/{session}/{part}", timeout=60).json()
 
     def state(self, session: str) -> dict[str, Any]:
-        """What a session is after some actions, whoever did them."""
+        """The state of a session after some actions."""
         return {
             "view": [(one["number"], one["message"]) for one in self.get(session, "view")["messages"]],
             "pins": self.get(session, "pins")["pins"],

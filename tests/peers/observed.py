@@ -93,7 +93,7 @@ def system_texts(body: Mapping[str, Any]) -> list[str]:
 
 
 def marked_places(body: Mapping[str, Any]) -> list[str]:
-    """Where the client's cache markers stand: blocks of the system prompt, tools, the last message, others."""
+    """The positions of the client's cache markers: blocks of the system prompt, tools, the last message, others."""
     places = [
         f"{name} {n}"
         for name in ("system", "tools")

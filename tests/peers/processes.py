@@ -28,7 +28,7 @@ LOOPBACK_ONLY = {
 }
 
 KEYS = {f"{name}_API_KEY": "any" for name in ("OPENAI", "ANTHROPIC", "GEMINI")}
-# Behind the root of a provider, by dialect; the address tells the gateway which dialect the provider speaks.
+# The path after a provider's root, by dialect; from the address the gateway knows the dialect.
 API_PATHS = {"openai": "/v1", "responses": "/v1/responses", "anthropic": "", "gemini": "/v1beta"}
 
 
@@ -82,7 +82,7 @@ def run_client(
 
 
 def _end_group(process: subprocess.Popen[str]) -> None:
-    """End the client and whatever it started and left behind."""
+    """End the client and every process that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

@@ -1,4 +1,4 @@
-"""The model behind the clients: it looks up every ship that it is asked about, with whatever tool the client has.
+"""The model behind the clients: it looks up every ship that it is asked about, with the tool that the client has.
 
     user       ship7: where does it lie? …
     assistant  a call of the client's tool
@@ -32,7 +32,7 @@ _SHELLS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def newest_part(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """Role and text of each message behind the last one of the assistant: what the client wants answered."""
+    """Role and text of each message after the assistant's last one: what the client wants answered."""
     last = max((n for n, message in enumerate(messages) if message.get("role") == "assistant"), default=-1)
     newest = [message for message in messages[last + 1 :] if message.get("role") != "system"]
     return [(str(message.get("role")), text_of(message)) for message in newest]
@@ -77,7 +77,7 @@ def answer_with_tools(request: ChatRequest) -> ScriptedAnswer | Reply:
         return _report(f"Recalled: {', '.join(found)}", names)
     if asked := re.search(r"Recall (ship\d+)", said):
         return called(asked[1], "recall", query=f"{asked[1]} lies at pier")
-    if asked := re.search(r"Compact behind (ship\d+)", said):
+    if asked := re.search(r"Compact after (ship\d+)", said):
         return called(asked[1], "compact_context", focus="the piers")
     if "The earlier conversation is compacted" in said:
         return _report("Compacted.", names)

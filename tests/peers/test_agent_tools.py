@@ -36,7 +36,7 @@ def test_an_agent_compacts_its_context_and_recalls_what_was_removed(
 ) -> None:
     assert case.peer.is_installed, f"{case.peer.name} is not installed; run `make peers`"
     ships = [f"ship{number}: where does it lie? {FILLER}".strip() for number in range(SHIPS)]
-    questions = [*ships, "Compact behind ship11.", "ship12: where does it lie?", "Recall ship3."]
+    questions = [*ships, "Compact after ship11.", "ship12: where does it lie?", "Recall ship3."]
     with ScriptedServer(answer_with_tools, model=case.model, window=WINDOW) as server:
         task = {
             "url": server.url,

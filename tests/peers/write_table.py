@@ -28,7 +28,7 @@ def row(result: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Replace what stands between the marks, and name the cases that have no result yet."""
+    """Replace the text between the marks, and list the cases without a result."""
     results = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
     before, _, rest = PAGE.read_text("utf-8").partition(START)
     after = rest.partition(END)[2]

@@ -43,7 +43,7 @@ class Place:
     project: Path
 
     def engine(self, name="mine", word="", *, project=False, before="", code=None, manifest=""):
-        """An engine in plugins/context_engine/; `before` stands at the top of its code."""
+        """An engine in plugins/context_engine/; `before` is at the top of its code."""
         folder = self.project / ".plimsoll" if project else self.home
         text = ENGINE.format(name=name, word=word) if code is None else dedent(code)
         return write(folder / "plugins" / "context_engine" / name, before + text, manifest)

@@ -1,4 +1,4 @@
-"""A plugin's engine behind the contract: arguments, messages, counters, tools."""
+"""A plugin's engine under the contract: arguments, messages, counters, tools."""
 
 import copy
 import json

@@ -18,7 +18,7 @@ AT_ONCE = 0.02  # seconds of silence that end a wait, on a clock that moves only
 
 
 class Clock:
-    """Stands still but for the requests that hang."""
+    """A clock that only requests that hang advance."""
 
     now = 0.0
 

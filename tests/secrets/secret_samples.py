@@ -1,6 +1,6 @@
 """Secrets of many providers and text that only looks like them, put together at run time.
 
-No secret stands in this file: every one is made of a prefix and characters of a seeded generator, so that no scanner
+This file contains no secret: each is made of a prefix and characters of a seeded generator, so that no scanner
 stops the repository. Providers are in two halves: patterns were written from `LISTED` only; `HELD_OUT` has no pattern
 and must be found by names, headers, addresses, options and the generic form.
 """

@@ -47,7 +47,7 @@ async def conversing(server, path, engine, background=False):
 
 
 async def told(conversation, turns, words, answer=30):
-    """So many turns, as they stand in the conversation afterwards."""
+    """This many turns, as the conversation contains them afterwards."""
     for n in range(turns):
         said = {"role": "user", "content": f"Ship {n} came in. " + f"crate-{n} " * words}
         await conversation.agent.add([said, {"role": "assistant", "content": "Written down. " * answer}])

@@ -1,4 +1,4 @@
-"""The built-in engine behind a restart: what its summaries stood for is read from the archive again."""
+"""The built-in engine after a restart: the messages that its summaries replaced are read from the archive."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ def work(first, count):
 
 
 async def compacted(path, batches, *, restarts):
-    """The view after a compaction behind each batch, with the engine made anew before each or living on."""
+    """The view after a compaction of each batch, with a new engine each time or the same one."""
     engine = None
     async with await SqliteStore.open(path) as store:
         archive = store.for_owner(OPERATOR)

@@ -62,7 +62,7 @@ def test_where_nothing_was_reported_everything_is_estimated():
 
 
 async def filled(conversation, messages, reported=None):
-    """A session with these messages behind its system prompt, as another process left it."""
+    """A session with these messages after its system prompt, as another process left it."""
     archive, id = conversation.archive, conversation.session.id
     await archive.append(id, messages, turn="before")
     if reported is not None:
@@ -266,7 +266,7 @@ def test_an_engine_that_takes_too_long_is_not_waited_for(tmp_path):
 @pytest.mark.rewrites_history("the built-in makes the view lighter where the engine hangs")
 def test_the_built_in_stands_in_for_an_engine_that_hangs(tmp_path):
     engine = Slow()
-    engine.context_length = 4_000  # what the built-in goes by when it stands in
+    engine.context_length = 4_000  # the window of the built-in engine that replaces it
     # The engine's share passes soon; the rest is long for the built-in, on a busy machine too.
     answer, compactions, stored, view = turned(tmp_path, WINDOW, engine=engine, hygiene=Hygiene(deadline=6.0))
     assert answer == "ok"

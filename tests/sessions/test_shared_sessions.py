@@ -46,7 +46,7 @@ async def kept(path, id):
 @pytest.mark.rewrites_history("a compaction by one process reaches the other between its requests")
 def test_two_processes_lose_nothing_and_store_nothing_twice(tmp_path):
     id = asyncio.run(begun(tmp_path))
-    # The scripts stand beside the tests, not in the package.
+    # The scripts are next to the tests, not in the package.
     places = os.pathsep.join(str(SPEAKER.parents[1] / name) for name in ("agent", "sessions"))
     environment = {**os.environ, "PYTHONPATH": places}
     with ScriptedServer(lambda request: say("ok " * 20), model="claude-sonnet-5", window=8_000) as server:

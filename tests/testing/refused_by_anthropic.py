@@ -88,7 +88,7 @@ ANTHROPIC = {
         "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_2. Each "
         "`tool_use` block must have a corresponding `tool_result` block in the next message.",
     ),
-    "result behind a text": (
+    "result after a text": (
         {"messages": [*HI, assistant(use()), user(text(), result())]},
         "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1. Each "
         "`tool_use` block must have a corresponding `tool_result` block in the next message.",
@@ -169,7 +169,7 @@ ANTHROPIC = {
         {**MARK, "messages": [user(*[text(**MARK)] * 4)]},
         "A maximum of 4 blocks with cache_control may be provided. Found 5.",
     ),
-    "an hour behind five minutes": (
+    "an hour after five minutes": (
         {"system": [text(**MARK)], "messages": [user(text(**LONG_MARK))]},
         "messages.0.content.0.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' "
         "cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.",
@@ -208,7 +208,7 @@ ANTHROPIC = {
         "`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation at "
         "https://docs.claude.com/en/docs/build-with-claude/extended-thinking#max-tokens-and-context-window-size",
     ),
-    "a top-level hour behind five minutes": (
+    "a top-level hour after five minutes": (
         {"messages": [user(text(**MARK))], **LONG_MARK},
         "cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note "
         "that blocks are processed in the following order: `tools`, `system`, `messages`.",
@@ -224,7 +224,7 @@ ANTHROPIC = {
         },
         "messages.2.content.0.tool_result.content.0.text.cache_control: Extra inputs are not permitted",
     ),
-    "a system message with the user's words behind it": (
+    "a system message followed by the user's words": (
         {
             "model": "claude-opus-4-8",
             "messages": [user(text()), {"role": "system", "content": "note"}, user(text())],

@@ -1,4 +1,4 @@
-"""Commands: their output, their end, and that nothing of them stays behind."""
+"""Commands: their output, their end, and that no process of theirs is left."""
 
 import asyncio
 import os

@@ -75,7 +75,7 @@ def gresponse(name: str = "find", response: Any = None) -> Body:
 OPENAI: dict[str, list[Any]] = {
     "a tool result without its call": [HELLO, told("call_9"), THANKS],
     "a call without a result": [HELLO, asks(chat_call()), THANKS],
-    "a result behind the next question": [HELLO, asks(chat_call()), THANKS, told()],
+    "a result after the next question": [HELLO, asks(chat_call()), THANKS, told()],
     "two calls with one id": [HELLO, asks(chat_call(), chat_call()), told(), told(), THANKS],
     "a call without an id": [HELLO, asks(chat_call("")), told(""), THANKS],
     "an id of 60 characters": [HELLO, asks(chat_call("c" * 60)), told("c" * 60), THANKS],
@@ -104,7 +104,7 @@ OPENAI: dict[str, list[Any]] = {
 ANTHROPIC: dict[str, list[Any]] = {
     "a tool result without its call": [{"role": "user", "content": [result("toolu_9"), text("And?")]}],
     "a call without a result": [HELLO, {"role": "assistant", "content": [use()]}, THANKS],
-    "a result behind the text": [
+    "a result after the text": [
         HELLO,
         {"role": "assistant", "content": [use()]},
         {"role": "user", "content": [text("Here:"), result()]},
@@ -208,7 +208,7 @@ GEMINI: dict[str, list[Any]] = {
         turn("user", gresponse("list")),
     ],
     "a call at the beginning": [turn("model", gcall()), turn("user", gresponse())],
-    "a call behind the model's own words": [
+    "a call after the model's own words": [
         turn("user", {"text": "Where?"}),
         turn("model", {"text": "I look."}),
         turn("model", gcall()),

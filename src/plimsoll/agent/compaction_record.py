@@ -26,7 +26,7 @@ _LONGEST_LOST = 200  # characters of one
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A compaction that was tried: the lighter view, or None where nothing may change, and the event to store."""
+    """An attempt to compact: the compacted view, or None if the view stays, and the event to store."""
 
     messages: list[Message] | None
     event: CompactionEvent

@@ -25,7 +25,7 @@ def checked_messages(body: Body, start: int = 0) -> list[WireMessage]:
 
 
 def checked_conversation(body: Body) -> list[WireMessage]:
-    """The messages of a body with its system prompt beside them. Raises `InvalidConversation` like the others."""
+    """The messages of a body with a separate system prompt. Raises `InvalidConversation` like the others."""
     require_part_types(body.get("system"), "the system prompt")
     return checked_messages(body)
 

@@ -210,7 +210,7 @@ def _key(job: SummaryJob) -> tuple[str, ...]:
 
 def _smaller(text: str, tokens: int) -> str:
     if estimate_tokens(text) >= tokens:
-        raise SummaryFailed("the summary is not smaller than what it stands for")
+        raise SummaryFailed("the summary is not smaller than what it replaces")
     return text
 
 

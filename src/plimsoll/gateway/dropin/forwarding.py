@@ -140,7 +140,7 @@ class _Forwarded:
 
 
 def _listed(dialect: Dialect, method: str, path: str) -> tuple[ForwardedPath, str, str]:
-    """The listed path that matches the client's path, the same path written anew, and the model in it."""
+    """The listed path that matches the client's path, the upstream path, and the model in it."""
     for one in forwarded_paths(dialect.name):
         if method in one.methods and (values := one.values(path)) is not None:
             try:
