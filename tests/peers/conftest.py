@@ -31,7 +31,7 @@ class Collector:
 
 
 class SkipsFail:
-    """Turns a skip into a failure, also in files outside this folder: machines that run these tests have the programs."""
+    """Turns a skip into a failure, also outside this folder: machines that run these tests have the programs."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Iterator[None]:
