@@ -82,6 +82,7 @@ OPENAI: dict[str, list[Any]] = {
     "a tool name with a space": [HELLO, asks(chat_call(name="find ship")), told(), THANKS],
     "arguments that are an object": [HELLO, asks(chat_call(arguments={"q": 1})), told(), THANKS],
     "an assistant message without content": [HELLO, {"role": "assistant", "content": None}, THANKS],
+    "a user's message without content": [{"role": "user"}, THANKS],
     "an empty list of calls": [HELLO, {"role": "assistant", "content": "Hm.", "tool_calls": []}, THANKS],
     "an empty list as content": [{"role": "user", "content": []}, THANKS],
     "an unknown role": [{"role": "human", "content": "Where does the Aurora lie?"}],
@@ -152,6 +153,25 @@ ANTHROPIC: dict[str, list[Any]] = {
 RESPONSES: dict[str, list[Any]] = {
     "an output without its call": [item("user", "Where?"), fco(), item("user", "And?")],
     "a call without an output": [item("user", "Where?"), fc(), item("user", "And?")],
+    "a call and an output without an id": [
+        item("user", "Where?"),
+        {key: value for key, value in fc().items() if key != "call_id"},
+        {"type": "function_call_output", "output": "Berth 4"},
+        item("user", "And?"),
+    ],
+    "a call and an output with an empty id": [
+        item("user", "Where?"),
+        {**fc(), "call_id": ""},
+        {**fco(), "call_id": ""},
+        item("user", "And?"),
+    ],
+    "an output that waits for no call": [
+        item("user", "Where?"),
+        {"type": "function_call_output", "output": "Berth 4"},
+        item("user", "And?"),
+    ],
+    "an output without a value": [item("user", "Where?"), fc(), {**fco(), "output": None}],
+    "an output that is an object": [item("user", "Where?"), fc(), {**fco(), "output": {"berth": 4}}],
     "reasoning without its item": [item("user", "Where?"), reasoning(), item("user", "And?")],
     "reasoning that another provider encrypted": [
         item("user", "Where?"),

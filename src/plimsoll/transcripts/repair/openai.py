@@ -123,10 +123,7 @@ def _call(call: dict[str, Any], place: str, ids: _CallNames, found: FindingList)
 
 
 def _with_content(message: Message, place: str, found: FindingList) -> Message:
-    content, role = message.get("content"), message["role"]
-    if content is None and role != "assistant":
-        found.add(place, f"the {role} message has no content", "Made it empty text")
-        return {**message, "content": ""}
+    content = message.get("content")
     if not isinstance(content, list):
         return message
     parts: list[Any] = []

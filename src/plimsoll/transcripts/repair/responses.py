@@ -3,7 +3,7 @@
 reasoning      without a following item, or encrypted by another provider: removed, with the ids that follow it
 compaction     readable: a user message; encrypted by another provider: a line that says so
 calls          unique call ids, legal names, a string as arguments; one output each
-outputs        without a call, or repeated: removed
+outputs        text or parts; without a call, or repeated: removed
 messages       not empty; input parts for the user, output parts for the assistant
 ids            with the prefix of their type, and unique: otherwise removed
 """
@@ -37,6 +37,8 @@ _PREFIXES = {
     "function_call": "fc_",
     "custom_tool_call": "ctc_",
 }
+_NAMED_CALLS = ("function_call", "custom_tool_call")
+_NAMED_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _OUTPUT_KINDS = {"input_text": "output_text", "text": "output_text"}
 _INPUT_KINDS = {"output_text": "input_text", "text": "input_text"}
 
@@ -50,7 +52,7 @@ def repair_responses(
         return body
     items = _sound(given, found)
     items = _without_foreign_content(items, found, is_portable)
-    items = _paired(items, found)
+    items = _paired(_with_call_ids(items, found), found)
     items = _with_legal_ids(items, found)
     items = _reasoning_followed(items, found)
     return {**body, "input": items}
@@ -67,7 +69,7 @@ def _sound(given: Sequence[Any], found: FindingList) -> list[Item]:
         elif item.get("type", "message") == "message":
             if (message := _message(item, place, found)) is not None:
                 items.append(message)
-        elif is_call(item) or is_output(item):
+        elif item.get("type") in (*_NAMED_CALLS, *_NAMED_OUTPUTS):
             items.append(_call_or_output(item, place, found))
         else:
             items.append(item)
@@ -105,10 +107,14 @@ def _part(part: Any, kinds: dict[str, str], place: str, found: FindingList) -> A
 
 
 def _call_or_output(item: Item, place: str, found: FindingList) -> Item:
-    if is_output(item):
+    if item["type"] in _NAMED_OUTPUTS:
         output = item.get("output")
-        if not isinstance(output, list):
+        if isinstance(output, str):
             return item
+        if not isinstance(output, list):
+            found.add(place, "the output is neither text nor a list", "Made it text")
+            text = "" if output is None else json.dumps(output, ensure_ascii=False)
+            return {**item, "output": text}
         parts = [_part(part, {}, place, found) for part in output]
         return item if parts == output else {**item, "output": parts}
     name, arguments = item.get("name"), item.get("arguments")
@@ -160,6 +166,32 @@ def _readable_compaction(item: Item, place: str, found: FindingList, is_portable
     message = {**message_of_compaction(item)}
     message.pop("responses", None)
     return items_of(message)
+
+
+def _with_call_ids(items: list[Item], found: FindingList) -> list[Item]:
+    """Give calls without an id one. An output without an id answers the first call that has no output."""
+    answered = {item.get("call_id") for item in items if item.get("type") in _NAMED_OUTPUTS}
+    kept: list[Item] = []
+    waiting: list[str] = []
+    for index, item in enumerate(items):
+        place, kind, call_id = f"item {index + 1}", item.get("type"), item.get("call_id")
+        if kind in _NAMED_OUTPUTS and not (isinstance(call_id, str) and call_id):
+            if not waiting:
+                found.add(
+                    place, "the tool output has no call id, and no call waits for it", "Removed the output"
+                )
+                continue
+            found.add(place, "the tool output has no call id", f"Gave it the id {waiting[0]!r}")
+            item = {**item, "call_id": waiting.pop(0)}
+        elif kind in _NAMED_CALLS:
+            if not (isinstance(call_id, str) and call_id):
+                call_id = f"call_unnamed_{index + 1}"
+                found.add(place, "the tool call has no id", f"Gave it the id {call_id!r}")
+                item = {**item, "call_id": call_id}
+            if call_id not in answered:
+                waiting.append(call_id)
+        kept.append(item)
+    return kept
 
 
 def _paired(items: list[Item], found: FindingList) -> list[Item]:

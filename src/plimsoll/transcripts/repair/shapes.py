@@ -36,8 +36,11 @@ def sound_messages(messages: Any, found: FindingList, roles: tuple[str, ...]) ->
 
 def _with_content(message: dict[str, Any], place: str, found: FindingList) -> dict[str, Any]:
     content = message.get("content")
-    if isinstance(content, str) or content is None:
-        return message if content is not None or message.get("tool_calls") else {**message, "content": ""}
+    if isinstance(content, str) or (content is None and message["role"] == "assistant"):
+        return message
+    if content is None:
+        found.add(place, f"the {message['role']} message has no content", "Made it empty text")
+        return {**message, "content": ""}
     if not isinstance(content, list):
         found.add(place, "the content is neither text nor a list", "Made it text")
         return {**message, "content": json.dumps(content, ensure_ascii=False)}

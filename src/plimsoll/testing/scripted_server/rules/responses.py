@@ -18,6 +18,8 @@ Item = dict[str, Any]
 _LEAST_LIMIT = 16
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _ROLES = ("assistant", "system", "developer", "user")
+_CALLS = ("function_call", "custom_tool_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _PREFIXES = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "custom_tool_call": "ctc_"}
 
 
@@ -75,8 +77,26 @@ def _items(items: list[Item]) -> Iterator[Refusal]:
         if kind == "function_call" and not isinstance(item.get("arguments"), str):
             text = f"Invalid type for '{place}.arguments': expected a string, but got an object instead."
             yield bad(text, f"{place}.arguments", "invalid_type")
+        if kind in _CALLS or kind in _OUTPUTS:
+            yield from _call_fields(item, place, kind in _OUTPUTS)
         if kind == "message":
             yield from _message(item, place)
+
+
+def _call_fields(item: Item, place: str, is_answer: bool) -> Iterator[Refusal]:
+    """The fields that calls and their outputs must have."""
+    if item.get("call_id") is None:
+        text = f"Missing required parameter: '{place}.call_id'."
+        yield bad(text, f"{place}.call_id", "missing_required_parameter")
+    elif not item["call_id"]:
+        text = "empty string. Expected a string with minimum length 1, but got an empty string instead."
+        yield bad(f"Invalid '{place}.call_id': {text}", f"{place}.call_id", "empty_string")
+    if is_answer and item.get("output") is None:
+        text = f"Missing required parameter: '{place}.output'."
+        yield bad(text, f"{place}.output", "missing_required_parameter")
+    elif is_answer and not isinstance(item["output"], str | list):
+        text = "expected one of a string or array of objects, but got an object instead."
+        yield bad(f"Invalid type for '{place}.output': {text}", f"{place}.output", "invalid_type")
 
 
 def _message(item: Item, place: str) -> Iterator[Refusal]:
