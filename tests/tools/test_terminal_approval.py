@@ -268,4 +268,4 @@ def test_a_command_is_judged_once_and_nobody_else_waits_for_git(tmp_path):
 
     (outcome,) = asyncio.run(work()).outcomes
     assert "exit code: 0" in outcome.result.text
-    assert log.read_text("utf-8").split() == ["config", "status"]
+    assert log.read_text("utf-8").split() == ["config", "rev-parse", "ls-files", "status"]

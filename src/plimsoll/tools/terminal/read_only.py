@@ -11,7 +11,6 @@ program itself can be allowed permanently.
 
 import re
 import shutil
-import subprocess
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from plimsoll.tools.terminal.git_settings import program_in_git_settings
 from plimsoll.tools.terminal.paths import Paths
+from plimsoll.tools.terminal.searched_files import searched_files
 from plimsoll.tools.terminal.shell import ShellCommand
 
 _URL = re.compile(r"(?:https?|ssh|git)://")
@@ -46,7 +47,11 @@ class _Program:
     no_first: str = ""
     operands: str = ""
     needs: str = ""
+    never: str = ""
     trees: str = ""
+    selects: str = ""
+    listing: str = ""
+    folders: bool = False
     most: int = 10_000
     long: bool = False
     is_text: bool = False
@@ -63,6 +68,7 @@ class _Call:
     options: set[str] = field(default_factory=set)
     operands: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)  # of options that take paths
+    selected: list[str] = field(default_factory=list)  # the options that select files, with their values
     unknown: str = ""
 
     def has_any(self, options: str) -> bool:
@@ -122,6 +128,8 @@ class _Call:
                 value = rest.pop(0)
             if option in values and value is not None:
                 self.values.append(value)
+            if option in program.selects.split() and value is not None:
+                self.selected += [option, value]
 
 
 def approval_reason(
@@ -140,7 +148,7 @@ def approval_reason(
     call.read(arguments)
     if call.unknown:
         return ApprovalReason(f"runs `{name}` with {call.unknown!r}, which is not known to be read-only", key)
-    if not call.has_known_form:
+    if not call.has_known_form or (program.never and re.search(program.never, " ".join(arguments))):
         return ApprovalReason(f"runs `{name}` in a way that is not known to be read-only", key)
     for folder in moved:
         if found := _path_doubt([folder], directory, paths, names=True):
@@ -148,12 +156,33 @@ def approval_reason(
         directory = directory / folder
     if not program.is_text or _has_pattern(command):
         given = [*call.paths, *call.values]
-        reads_trees = call.has_any(program.trees)
-        if found := _path_doubt(given, directory, paths, names=program.names, trees=reads_trees):
+        if found := _path_doubt(given, directory, paths, names=program.names):
             return found
-    if words[0] == "git" and (setting := _program_in_git_settings(directory, environment)):
-        return ApprovalReason(f"runs `git` where {setting} in the repository's settings names a program")
-    return None
+        if reason := paths.tree_problem(_trees(call, directory), directory):
+            return ApprovalReason(reason)
+    return _effect_of_files(words[0], call, directory, paths, environment)
+
+
+def _trees(call: _Call, directory: Path) -> list[str]:
+    """The directories whose files are read."""
+    if call.has_any(call.program.trees):
+        return call.paths or ["."]
+    return [word for word in call.paths if (directory / word).is_dir()] if call.program.folders else []
+
+
+def _effect_of_files(
+    name: str, call: _Call, directory: Path, paths: Paths, environment: Mapping[str, str]
+) -> ApprovalReason | None:
+    """Why a read-only call needs approval in this project, because of files that its words do not name."""
+    if call.program.selects and not call.has_any(call.program.listing):
+        searched = searched_files([*call.selected, "--", *call.paths], directory, environment)
+        if reason := paths.credential_among(searched):
+            return ApprovalReason(reason)
+    if name != "git":
+        return None
+    setting = program_in_git_settings(directory, environment, _lists()["git_settings"])
+    reason = f"runs `git` where {setting} in the repository's settings names a program"
+    return ApprovalReason(reason) if setting else None
 
 
 def grant_obstacle(words: Sequence[str], directory: Path, paths: Paths) -> ApprovalReason | None:
@@ -164,7 +193,7 @@ def grant_obstacle(words: Sequence[str], directory: Path, paths: Paths) -> Appro
 def grantable(words: Sequence[str]) -> str:
     """What can be allowed permanently: `pytest`, `git commit`; empty for programs that run arbitrary code."""
     name, lists = words[0], _lists()
-    if "/" in name or not re.fullmatch(r"[\w.+-]+", name) or _fits(name, lists["never"]):
+    if "/" in name or not re.fullmatch(r"[\w.+-]+", name) or _fits(name.lower(), lists["never"]):
         return ""
     if name not in lists["subcommands"]:
         return name
@@ -194,8 +223,10 @@ def _found(words: Sequence[str]) -> tuple[str, _Program | None, Sequence[str], S
             return f"{name} {words[at]}", None, (), ()
     if at >= len(words):
         return name, outer, words[1:], ()
-    sub = f"{name} {words[at]}"
-    return sub, programs.get(sub), words[at + 1 :], moved
+    sub, at = f"{name} {words[at]}", at + 1
+    if any(entry.startswith(f"{sub} ") for entry in programs) and at < len(words):
+        sub, at = f"{sub} {words[at]}", at + 1  # git stash list
+    return sub, programs.get(sub), words[at:], moved
 
 
 def _pieces(word: str, valued: Collection[str]) -> Iterator[tuple[str, str | None]]:
@@ -210,14 +241,10 @@ def _pieces(word: str, valued: Collection[str]) -> Iterator[tuple[str, str | Non
             return
 
 
-def _path_doubt(
-    words: Sequence[str], directory: Path, paths: Paths, *, names: bool, trees: bool = False
-) -> ApprovalReason | None:
+def _path_doubt(words: Sequence[str], directory: Path, paths: Paths, *, names: bool) -> ApprovalReason | None:
     for word in words:
         if reason := paths.problem(word, directory, names_only=names):
             return ApprovalReason(reason)
-    if trees and (reason := paths.tree_problem(words or ["."], directory)):
-        return ApprovalReason(reason)
     return None
 
 
@@ -231,23 +258,7 @@ def _is_replaceable(program: str, paths: Paths, environment: Mapping[str, str]) 
     if not all(folder.startswith("/") for folder in searched.split(":") if searched):
         return True
     found = shutil.which(program, path=searched)
-    return found is not None and paths.is_inside(Path(found).parent)
-
-
-def _program_in_git_settings(directory: Path, environment: Mapping[str, str]) -> str:
-    """The repository setting, if any, that makes a read-only command run a program."""
-    listing = ["git", "config", "--includes", "--show-scope", "--name-only", "--list", "-z"]
-    try:
-        done = subprocess.run(listing, cwd=directory, env=dict(environment), capture_output=True, timeout=10)
-    except (OSError, subprocess.TimeoutExpired):
-        return "git config --list, which fails,"
-    if done.returncode:
-        return "git config --list, which fails,"
-    parts = done.stdout.decode("utf-8", "replace").split("\0")
-    for scope, name in zip(parts[::2], parts[1::2], strict=False):
-        if scope in ("local", "worktree") and _fits(name.lower(), _lists()["git_settings"]):
-            return name
-    return ""
+    return found is not None and (paths.is_inside(Path(found).parent) or paths.is_inside(Path(found)))
 
 
 def _fits(name: str, patterns: Sequence[str]) -> bool:
@@ -257,9 +268,20 @@ def _fits(name: str, patterns: Sequence[str]) -> bool:
 def _joined(one: _Program, other: _Program) -> _Program:
     """An entry with another's options added, and its shape if it has none."""
     joined: dict[str, Any] = {
-        name: f"{getattr(other, name)} {getattr(one, name)}" for name in ("flags", "texts", "values", "trees")
+        name: f"{getattr(other, name)} {getattr(one, name)}".strip()
+        for name in ("flags", "texts", "values", "trees", "selects")
     }
-    for name in ("first", "no_first", "operands", "needs", "long", "is_text", "names"):
+    for name in (
+        "first",
+        "no_first",
+        "operands",
+        "needs",
+        "listing",
+        "folders",
+        "long",
+        "is_text",
+        "names",
+    ):
         joined[name] = getattr(one, name) or getattr(other, name)
     return replace(one, **joined, most=min(one.most, other.most))
 
@@ -286,7 +308,9 @@ def _with_inherited(program: _Program, known: Mapping[str, _Program]) -> _Progra
     return program
 
 
-def credential_patterns() -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
-    """Name patterns of credential files, exceptions to them, and credential folders."""
+def credential_patterns() -> tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]]:
+    """The name patterns of `Paths`, in its order."""
     lists = _lists()
-    return lists["credentials"], lists["not_credentials"], lists["credential_folders"]
+    names = ("credentials", "not_credentials", "sometimes_credentials", "credential_folders")
+    first, second, third, fourth = (lists[name] for name in names)
+    return first, second, third, fourth

@@ -20,6 +20,7 @@ from plimsoll.tools.files.suggestions import missing
 from plimsoll.tools.limits import BoundedBytes, shortened
 from plimsoll.tools.process import run_process
 from plimsoll.tools.terminal.approval import ApprovalDecision, approval_for
+from plimsoll.tools.terminal.git_settings import with_reading_settings
 from plimsoll.tools.terminal.grants import Grants
 from plimsoll.tools.terminal.output import last_line, readable
 from plimsoll.tools.terminal.sandbox import sandboxed
@@ -28,14 +29,6 @@ from plimsoll.tools.tool import Approval, Arguments, Interrupted, Tool, ToolCont
 # A pager, a password prompt or a progress animation would wait for a terminal that does not exist; CDPATH would
 # redirect `cd`.
 _QUIET = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "TERM": "dumb", "CDPATH": ""}
-# A repository can configure programs that git runs even while it only reads. They need approval.
-_GIT_SETTINGS = {
-    "core.fsmonitor": "false",
-    "core.hooksPath": "/dev/null",
-    "diff.ignoreSubmodules": "all",
-    "log.showSignature": "false",
-    "safe.bareRepository": "explicit",
-}
 
 
 class Terminal(Tool):
@@ -120,7 +113,7 @@ class Terminal(Tool):
             verdict = await asyncio.to_thread(self._verdict, arguments, context)
         environment = {**context.workplace.environment, **_QUIET}
         is_unasked = not verdict.doubts and not verdict.used
-        return with_git_settings(environment, _GIT_SETTINGS) if is_unasked else environment
+        return with_reading_settings(environment) if is_unasked else environment
 
     async def _run_shell(
         self,
@@ -162,16 +155,6 @@ def _take_and_report(
     is_enough = kept.take(chunk)
     report(last_line(kept, environment))
     return is_enough
-
-
-def with_git_settings(environment: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which git uses these settings, overriding the repository's."""
-    given = environment.get("GIT_CONFIG_COUNT", "0")
-    first = int(given) if given.isdecimal() else 0
-    more = {"GIT_CONFIG_COUNT": str(first + len(settings))}
-    for number, (name, value) in enumerate(settings.items(), start=first):
-        more |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return {**environment, **more}
 
 
 def _reported_directory(reading: int) -> Path | None:
