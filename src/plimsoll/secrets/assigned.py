@@ -34,7 +34,9 @@ _SUFFIX = rf"(?:[_-](?:{'|'.join(words('suffixes'))}|v?\d{{1,3}})|\d{{1,2}})?(?!
 VALUE = re.compile(
     _SUFFIX + r"(?:[\"'][ \t]{1,4}(?:value|content)=[\"'](?P<attribute>[^\"'\n]{1,400})(?=[\"'])"
     r"|(?P<close>\\{0,3}[\"'])?\]?"
-    r"(?P<sep>[ \t]{0,8}(?:=>|:=|[:=](?!=))[ \t]{0,8}|[ \t]{1,4})"
+    r"(?P<sep>[ \t]{0,8}(?:=>|:=|[:=](?!=))[ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,20})?"  # YAML: `password: |`
+    r"|[ \t]{1,40}\|[ \t]{1,40}|[ \t]{1,4}|(?<=[\"']),[ \t]{0,4})"
+    r"(?:[bru@]{1,2}(?=[\"']))?"
     r"(?:(?P<escaped>\\{1,3}[\"'])(?P<inner>[^\"'\\\n]{1,400})"
     r"|\"(?P<double>(?:[^\"\\\n]|\\.){1,400}+)(?=\")|'(?P<single>(?:[^'\\\n]|\\.){1,400}+)(?=')"
     r"|(?P<bare>(?:[$*@(!%^#]{1,3})?[^\s\"'`,;&(){}\[\]<>|\\]{3,400}+))"
@@ -46,6 +48,7 @@ _TAIL = re.compile(r"\S{0,400}+")
 _BEGINS_LINE = re.compile(
     r"(?:\A|[\n\r])(?:export |set |ENV |ARG |-e |\+|-|\d+[:→\t|])?[ \t]{0,8}[A-Z0-9_]*\Z"
 )
+_CALL_WITH_NAME = re.compile(r"\w\([ \t]{0,8}[\"'][\w.-]*\Z")  # define('DB_PASSWORD', '…')
 _CALL = re.compile(r"[A-Za-z_][\w.:]*+\(")
 _GROUPS = ("inner", "double", "single", "text", "attribute", "told", "bare")
 
@@ -121,9 +124,12 @@ def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] 
             return None
     if is_not_secret(value) or (not _is_password(name) and _harmless().search(prefix[-14:])):
         return None
+    sep = (found["sep"] or "").strip()
+    if sep == "," and not (group != "bare" and _CALL_WITH_NAME.search(before) and _is_mixed(value)):
+        return None
     if name == "auth":
         is_secret = _is_basic_auth(value)
-    elif needs_random:
+    elif needs_random or sep == "|":
         is_secret = is_very_random(value)
     elif group == "told":
         is_secret = _is_stated_password(value)
@@ -143,7 +149,7 @@ def _needs_random(name: str, prefix: str, before: str) -> bool | None:
         # DB_PASS and dbPass name a password; compass and bypass do not, nor does a bare `pass` in code.
         return False if prefix[-1:] in ("_", ".", "-") or (name == "pwd" and before[-1:] in ";\"'") else None
     if name in words("weak"):
-        return True if not prefix[-1:].isalpha() else None
+        return True if name.startswith("_") or not prefix[-1:].isalpha() else None
     return False
 
 
@@ -192,6 +198,12 @@ def _bare_is_secret(found: re.Match[str], value: str, prefix: str, before: str, 
     return is_yaml or not sep.strip() or ("=" in sep and (prefix + written).isupper())
 
 
+def _is_mixed(value: str) -> bool:
+    """Whether letters and digits are mixed, as in no name of a type or rule."""
+    has_both = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+    return len(value) >= 8 and has_both and not is_plain(value) and not any(c in " :|" for c in value)
+
+
 def _is_password(name: str) -> bool:
     return name.startswith("pass") or name in ("secret", "pwd")
 
@@ -204,7 +216,7 @@ def _is_stated_password(value: str) -> bool:
         len(bare) >= 5
         and has_letter
         and any(c.isdigit() or c in "!@#$%^&*" for c in bare)
-        and not is_plain(bare)
+        and (not is_plain(bare) or sum(c.isdigit() for c in bare) >= 4)  # Summer2024, but not sha256
     )
 
 

@@ -26,7 +26,8 @@ _HOOK = re.compile(r"://[^\s\"'<>`)\]\\]{20,}+", _FLAGS)
 _HOOK_PATH = re.compile(r"hooks?\b|webhook", _FLAGS)
 _HEADER = re.compile(
     r"\b(?P<name>(?:proxy-)?authorization)(?P<sep>\\{0,3}[\"']?[ \t]{0,8}[:=][ \t]{0,8}\\{0,3}[\"']?)"
-    r"(?P<how>(?:bearer|basic|token|digest|apikey|api-key|key|sso-key|genie[a-z]{0,8}|bot|splunk)[ \t:=]{1,8})?"
+    r"(?P<how>(?:bearer|basic|token|digest|apikey|api-key|key|sso-key|genie[a-z]{0,8}|bot|splunk|ssws|oauth|jwt|negotiate"
+    r"|ntlm)[ \t:=]{1,8})?"
     r"(?P<value>[A-Za-z0-9._~+/=:-]{6,}+)",
     _FLAGS,
 )
@@ -41,6 +42,29 @@ _SCHEME = re.compile(r"\b(?P<how>bearer|basic)(?P<sep>[ \t]{1,8})(?P<value>[A-Za
 _PARAMETER = re.compile(
     r"(?P<before>[?&](?:key|sig|signature|x-amz-signature|x-goog-signature)=)(?P<value>[A-Za-z0-9%._~+/=-]{16,}+)",
     _FLAGS,
+)
+_CODE = re.compile(r"(?P<before>[?&]code=)(?P<value>[A-Za-z0-9%._~+/=-]{16,}+)", _FLAGS)
+_SIGNED = re.compile(
+    r"(?P<before>\bSignature=)(?P<value>[0-9a-f]{64})\b"
+)  # the header of Amazon's signature 4
+_COOKIE_FILE = re.compile(
+    r"(?P<before>\t(?:TRUE|FALSE)\t[0-9]{1,12}\t[^\s]{1,80}\t)(?P<value>[^\s]{8,4000}+)"
+)
+_JWK = re.compile(
+    r"(?P<before>\\{0,3}\"(?:d|p|q|dp|dq|qi|k)\\{0,3}\"\s{0,8}:\s{0,8}\\{0,3}\")(?P<value>[A-Za-z0-9_-]{20,}+)"
+)
+_PUTTY = re.compile(
+    r"(?P<before>Private-Lines:[ \t]{0,4}+[0-9]{1,3}+)(?P<value>(?:\r?+\n[ \t]{0,8}+"
+    r"(?:[0-9]{1,6}+[ \t]{0,2}+[:→|\t][ \t]{0,4}+)?+[+ -]?+[A-Za-z0-9+/]{16,}+={0,2}+)++)"
+)
+# `password` in languages whose word for it is not ASCII; `commands.toml` has the others.
+_NAMES = (
+    *("密码", "密碼", "口令", "パスワード", "비밀번호", "пароль", "Пароль"),
+    *("contraseña", "Contraseña", "hasło", "Hasło", "lösenord", "Lösenord"),
+)
+_NAMED = re.compile(
+    rf"(?P<before>(?:{'|'.join(_NAMES)})[ \t]{{0,4}}(?:是|为|為|は|는|es|est|ist|[:=：])[ \t]{{0,4}}[\"'`“「]?)"
+    r"(?P<value>[!-&(-~]{6,100}+)"
 )
 _PGPASS = re.compile(
     r"(?m)^(?P<before>[ \t]{0,8}(?:\d{1,6}[:→|\t][ \t]{0,2})?"
@@ -57,13 +81,16 @@ def _url(found: Found) -> str:
 
 
 def _hook(found: Found) -> str:
-    """A webhook's URL is its secret: redact the last path segment if it is random."""
-    address, question, query = found[0].partition("?")
-    above, slash, last = address.rstrip(".,;:").rpartition("/")
-    if not _HOOK_PATH.search(above) or not is_very_random(last):
-        return found[0]
-    rest = address[len(above) + 1 + len(last) :]
-    return f"{above}{slash}{MARK}{rest}{question}{query}"
+    """A webhook's URL is its secret: redact the path from its first random segment on."""
+    address = found[0].partition("?")[0].rstrip(".,;:")
+    start = address.find("/", len("://"))
+    while start >= 0:
+        end = address.find("/", start + 1)
+        segment = address[start + 1 : end if end >= 0 else len(address)]
+        if is_very_random(segment.partition("@")[0]) and _HOOK_PATH.search(address, 0, start + 1):
+            return f"{address[: start + 1]}{MARK}{found[0][len(address) :]}"
+        start = end
+    return found[0]
 
 
 def _header(found: Found) -> str:
@@ -86,6 +113,22 @@ def _pair(found: Found) -> str:
 
 def _scheme(found: Found) -> str:
     return f"{found['how']}{found['sep']}{MARK}" if is_random(found["value"]) else found[0]
+
+
+def _random_only(found: Found) -> str:
+    return f"{found['before']}{MARK}" if is_random(found["value"]) else found[0]
+
+
+def without_passwords_in_other_languages(text: str) -> str:
+    """The text without passwords such as `密码：…`. The steps do not find them, as they look for ASCII text."""
+    is_named = not text.isascii() and any(name in text for name in _NAMES)
+    return _NAMED.sub(_named, text) if is_named else text
+
+
+def _named(found: Found) -> str:
+    value = found["value"].rstrip(".,;:!?)")
+    is_password = any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not is_not_secret(value)
+    return f"{found['before']}{MARK}" if is_password else found[0]
 
 
 def _before(found: Found) -> str:
@@ -117,6 +160,11 @@ def steps() -> tuple[Step, ...]:
         *commands,
         ("key=", ("?key=", "&key="), _PARAMETER, _before),
         ("sig", ("sig=", "signature="), _PARAMETER, _before),
+        ("code=", ("?code=", "&code="), _CODE, _random_only),
+        ("authorization", ("signature=",), _SIGNED, _before),
+        ("true\t", ("true\t",), _COOKIE_FILE, _random_only),
+        ("kty", ("kty",), _JWK, _before),
+        ("private-lines", ("private-lines",), _PUTTY, _before),
         (":5432:", (":5432:",), _PGPASS, _before),
         (":*:", (":*:",), _PGPASS, _before),
         (":aa", (":aa",), _TELEGRAM, _before),

@@ -2,7 +2,7 @@
 
 Every word of 20 characters or more is checked once: its first three characters select the patterns of `shapes.toml`
 that can match. A word that matches no pattern is a key if a short prefix is followed by a long random part
-(`acme_live_9fK2…`), unless the prefix is one of an identifier (`toolu_`, `call_`, `msg_`).
+(`acme_live_9fK2…`, `acme-4be0…`), unless the prefix is one of an identifier (`toolu_`, `call_`, `msg_`).
 """
 
 import re
@@ -11,12 +11,13 @@ from functools import cache
 from importlib.resources import files
 
 from plimsoll.secrets.assigned import MARK
-from plimsoll.secrets.value_checks import changes, words
+from plimsoll.secrets.value_checks import changes, is_very_random, words
 
 _WORD = re.compile(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]{20,}+")
 _PREFIXED = re.compile(
     r"(?P<prefix>[A-Za-z][A-Za-z0-9]{0,11})(?:[._-][A-Za-z0-9]{1,10}+(?=[._-]))?+(?:[._-][A-Za-z0-9]{1,10}+(?=[._-]))?+[._-](?P<body>[A-Za-z0-9]{24,}+)"
 )
+_LEAST_ONE_CASE = 32  # a body without capital letters must be longer, as it is less distinct
 _LEAST_CHANGES = (
     0.42  # one random string in fifty has a lower share; no observed name in code has a higher one
 )
@@ -84,5 +85,7 @@ def _is_in_path(text: str, found: re.Match[str]) -> bool:
 
 
 def _is_key(body: str) -> bool:
+    if body.lower() == body:
+        return len(body) >= _LEAST_ONE_CASE and is_very_random(body)
     digits = sum(character.isdigit() for character in body)
-    return digits >= 2 and body.lower() != body and body.upper() != body and changes(body) >= _LEAST_CHANGES
+    return digits >= 2 and body.upper() != body and changes(body) >= _LEAST_CHANGES

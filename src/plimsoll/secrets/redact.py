@@ -12,7 +12,7 @@ possessive, and no match starts inside another.
 from functools import cache
 
 from plimsoll.secrets.assigned import without_assigned
-from plimsoll.secrets.contexts import steps
+from plimsoll.secrets.contexts import steps, without_passwords_in_other_languages
 from plimsoll.secrets.key_formats import without_shapes
 from plimsoll.secrets.private_keys import without_private_keys
 
@@ -29,8 +29,8 @@ def redact(text: str) -> str:
             if gate in gates and any(needle in lowered for needle in needles):
                 text, count = pattern.subn(replaced, text)
                 lowered = _lowered(text) if count else lowered
-    shaped = without_shapes(text)
-    return without_assigned(shaped, lowered if shaped is text else _lowered(shaped))
+    found = without_shapes(without_passwords_in_other_languages(text))
+    return without_assigned(found, lowered if found is text else _lowered(found))
 
 
 @cache

@@ -18,7 +18,7 @@ from typing import Any
 _FLAGS = re.IGNORECASE
 _PATH = re.compile(r"(?:~|\.{1,2})?/[\w.@-]+(?:/[\w.@-]*)*|[A-Za-z]:[/\\].*|[a-z][a-z0-9+.-]*://.*")
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-EXPRESSION = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*)+")
+EXPRESSION = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?:\.[A-Za-z_][A-Za-z_0-9]*)+!?")
 WORD = re.compile(r"[A-Za-z_-]+")
 SPEAKS_OF_ITSELF = re.compile(r"pass(?:word|wd|phrase)|token|secret|key|credential", _FLAGS)
 # References, templates, and values that are already masked.
