@@ -122,14 +122,11 @@ def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] 
         value, end = _whole(found, before, name)
         if not _separated(found, before, name, value):
             return None
-    if is_not_secret(value) or (not _is_password(name) and _harmless().search(prefix[-14:])):
-        return None
-    sep = (found["sep"] or "").strip()
-    if sep == "," and not (group != "bare" and _CALL_WITH_NAME.search(before) and _is_mixed(value)):
+    if is_not_secret(value) or _is_harmless(found, before, prefix, name, group):
         return None
     if name == "auth":
         is_secret = _is_basic_auth(value)
-    elif needs_random or sep == "|":
+    elif needs_random:
         is_secret = is_very_random(value)
     elif group == "told":
         is_secret = _is_stated_password(value)
@@ -138,6 +135,16 @@ def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] 
     else:
         is_secret = _bare_is_secret(found, value, prefix, before, name)
     return (start, end) if is_secret else None
+
+
+def _is_harmless(found: re.Match[str], before: str, prefix: str, name: str, group: str) -> bool:
+    """Whether the name, or what separates it from its value, tells that the value is not secret."""
+    if not _is_password(name) and _harmless().search(prefix[-14:]):
+        return True
+    sep = (found["sep"] or "").strip()
+    if sep == ",":
+        return group == "bare" or not _CALL_WITH_NAME.search(before) or not _is_mixed(found[group])
+    return sep == "|" and not is_very_random(found[group])
 
 
 def _needs_random(name: str, prefix: str, before: str) -> bool | None:
