@@ -212,6 +212,17 @@ def test_the_endpoint_says_what_is_wrong_with_a_request(
     assert told in answer.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("name", SAID)
+def test_an_error_has_the_form_of_the_dialect_that_the_caller_names(
+    gateway: RunningGateway, name: str
+) -> None:
+    answer = http().post(f"{gateway.url}/v1/compact", json={"dialect": name, "request": {}, "window": 0})
+    assert answer.status_code == 400
+    said = dialect_named(name).error_body(400, "")
+    assert answer.json().keys() == said.keys()
+    assert answer.json()["error"].keys() == said["error"].keys()
+
+
 SUMMARY = (
     "## Goal\nThe harbour master wrote down every ship.\n## Progress\n### Done\n- The ship lies at pier 3.\n"
 )

@@ -21,7 +21,7 @@ from plimsoll.assembly import build_compressor
 from plimsoll.config import Settings
 from plimsoll.context import CompactionReport
 from plimsoll.context.ledger import as_json
-from plimsoll.dialects import dialect_of
+from plimsoll.dialects import dialect_of, dialects
 from plimsoll.errors import UserError
 from plimsoll.gateway.asgi import Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.failures import failures_sent
@@ -125,9 +125,13 @@ class CompactEndpoint:
         dialect = dialect_of(scope["path"], headers)
         async with failures_sent(send, dialect):
             raw = await read_body(receive, dict(headers).get(b"content-length"), self._limits)
-            options = await asyncio.to_thread(lambda: _options(parse_body(raw, self._limits)))
-            answer = await self._compactor().compact(options, caller_in(scope).archive_owner)
-            await send_whole(send, 200, [JSON], await asyncio.to_thread(jsontext.write, answer))
+            body = await asyncio.to_thread(parse_body, raw, self._limits)
+            # A caller that names a dialect reads errors in it.
+            named = next((one for one in dialects() if one.name == body.get("dialect")), dialect)
+            async with failures_sent(send, named):
+                options = await asyncio.to_thread(_options, body)
+                answer = await self._compactor().compact(options, caller_in(scope).archive_owner)
+                await send_whole(send, 200, [JSON], await asyncio.to_thread(jsontext.write, answer))
 
 
 def _options(body: dict[str, Any]) -> CompactionOptions:
