@@ -4,8 +4,10 @@ Every conversation is made by code, has at least 8,000 tokens and is compacted b
 least 1.8 times the conversations per second of one; the memory of all processes together grows by at most 10 %
 between the second and the last fifth of a run. The rate is taken between the first and the last commit.
 
-python bench/bulk.py                                    300 conversations, two minutes on an idle machine
-python bench/bulk.py --conversations 100000 --only memory
+python bench/bulk.py --conversations 1000 --only speed        three pairs of runs, five minutes on two idle cores
+python bench/bulk.py --conversations 100000 --only memory     about 50 minutes; needs 7 GB in $TMPDIR
+
+Every minute, a line on standard error says how far a run is.
 """
 
 import argparse
@@ -32,7 +34,9 @@ from plimsoll.models import estimate_messages_tokens_rough
 LEAST_TOKENS = 8_000
 WINDOW = 16_000  # half of it is the threshold, so every conversation is due
 LEAST_SPEEDUP, MOST_GROWTH = 1.8, 1.10
-EVERY = 0.2  # seconds between samples
+EVERY = 0.25  # seconds between looks at the output
+EVERY_MEMORY = 1.0  # seconds between samples of memory, which take processor time themselves
+EVERY_LINE = 60.0  # seconds between lines about the progress
 _WORDS = """
 parser token handler cache window retry queue schema index cursor socket buffer lock worker fixture assertion module
 config default timeout header payload migration column report budget summary
@@ -84,9 +88,20 @@ def conversation(seed: int) -> list[dict[str, Any]]:
 
 def write_dataset(path: Path, count: int) -> None:
     """One conversation on each line."""
+    said = time.monotonic()
     with path.open("w", encoding="utf-8") as lines:
         for seed in range(count):
             lines.write(json.dumps({"id": seed, "messages": conversation(seed)}) + "\n")
+            said = _told(said, f"{seed + 1:,} of {count:,} conversations written")
+
+
+def _told(before: float, line: str) -> float:
+    """Write a line if the last one is long ago; when the last one was written."""
+    now = time.monotonic()
+    if now - before < EVERY_LINE:
+        return before
+    print(line, file=sys.stderr, flush=True)
+    return now
 
 
 @dataclass
@@ -116,11 +131,14 @@ class MeasuredRun:
         found = [
             size for _, rows, size in self.samples if start * self.rows <= rows <= end * self.rows and size
         ]
-        return statistics.median(found)
+        return statistics.median(found) if found else 0.0
 
     @property
     def growth(self) -> float:
-        return self.memory(0.8, 1.0) / self.memory(0.2, 0.4)
+        before = self.memory(0.2, 0.4)
+        if not before:
+            raise SystemExit(f"{self.rows} conversations are too few to measure memory; pass more.")
+        return self.memory(0.8, 1.0) / before
 
 
 def run(source: Path, folder: Path, workers: int) -> MeasuredRun:
@@ -130,9 +148,15 @@ def run(source: Path, folder: Path, workers: int) -> MeasuredRun:
     measured = MeasuredRun(workers)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         watched = psutil.Process(process.pid)
-        started = 0.0
+        started = measured_at = 0.0
+        told = time.monotonic()
         while process.poll() is None:
-            measured.samples.append((time.monotonic(), committed(folder), memory(watched)))
+            now, rows = time.monotonic(), committed(folder)
+            is_due = now - measured_at >= EVERY_MEMORY
+            size = memory(watched) if is_due else 0
+            measured_at = now if is_due else measured_at
+            measured.samples.append((now, rows, size))
+            told = _told(told, f"{rows:,} conversations with {workers} workers")
             try:
                 used = sum(watched.cpu_times()[:2])
             except psutil.Error:

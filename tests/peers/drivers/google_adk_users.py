@@ -26,7 +26,7 @@ async def main() -> None:
     plugin.history.view_async = asked
     for app, user in (("ships", "ada"), ("ships", "bob"), ("piers", "ada"), ("ships", "ada")):
         session = Session(id="main", app_name=app, user_id=user)
-        context = SimpleNamespace(session=session, agent_name="agent")
+        context = SimpleNamespace(session=session, agent_name="agent", invocation_id="run")
         content = types.Content(role="user", parts=[types.Part(text="Where does it lie?")])
         request = LlmRequest(model="gemini-2.5-pro", contents=[content])
         await plugin.before_model_callback(callback_context=context, llm_request=request)
