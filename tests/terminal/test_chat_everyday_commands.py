@@ -10,10 +10,12 @@ import pytest
 from chat_in_process import InteractiveScreen, run_chat
 from rich.console import Console
 
+from plimsoll.archive import Session
 from plimsoll.errors import Conflict
 from plimsoll.messages import text_of
 from plimsoll.terminal.chat.context_usage import ContextUsage, context_bar
 from plimsoll.terminal.chat.picker import Choice, ChoiceList
+from plimsoll.terminal.chat.session_commands import _rows
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
 
 
@@ -177,6 +179,23 @@ def test_tools_lists_each_tool_with_its_tokens(home):
         done = run_chat(home, server, "/tools")
     assert re.search(r"^terminal +\d+ +\S", done.out, re.M)
     assert re.search(r"^recall +\d+ +\S", done.out, re.M)
+
+
+def test_unpin_of_a_message_that_does_not_exist_says_only_that(home):
+    with ScriptedServer() as server:
+        done = run_chat(home, server, "one", "/unpin 99")
+    assert "there is no message 99" in done.notices
+    assert "was not pinned" not in done.notices
+
+
+def test_the_rows_of_the_picker_are_in_columns():
+    sessions = [
+        Session("20261115-094512-quiet-harbour", "Fix", "gpt-5", "compressor", 0.0, 0.0, 1, 900),
+        Session("20261114-171003-low-bay", "Move", "gpt-5", "compressor", 0.0, 0.0, 118, 96_000),
+    ]
+    rows = [one.line for one in _rows(sessions, 0.0)]
+    assert rows[0].index("Fix") == rows[1].index("Move")
+    assert "   1 message  " in rows[0]
 
 
 def test_unpin_says_that_a_message_was_not_pinned(home):

@@ -153,6 +153,19 @@ def test_what_is_typed_during_a_turn_waits_for_the_next_prompt(home):
     assert shown.count("Two.") == 1
 
 
+def test_what_is_typed_before_control_c_stops_a_turn_stays_at_the_prompt_and_is_not_sent(home):
+    slow = fault("slow", seconds=20.0, then=say("First answer."))
+    with ScriptedServer([slow, say("Second answer.")]) as server, terminal(home, server) as screen:
+        screen.wait_for_prompt()
+        screen.type("One.")
+        screen.wait_for("thinking")
+        screen.type("Two.")
+        screen.press("t", "h", "r", "e", "e", "C-c")
+        screen.wait_for("stopped")
+        screen.wait_for("› Two.\n  three")
+        assert len(server.requests) == 1
+
+
 def test_the_embedded_model_talks_compacts_with_a_focus_and_takes_it_back(home, embedded_home):
     target = model_path(home)
     target.parent.mkdir()

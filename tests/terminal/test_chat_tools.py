@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from plimsoll.terminal.chat.approval import _prompt, _show
-from plimsoll.terminal.chat.folded_outputs import LINES, FoldedOutputs, diff_lines
+from plimsoll.terminal.chat.folded_outputs import LINES, FoldedOutputs, diff_lines, diff_size
 from plimsoll.terminal.chat.status_lines import running_line
 from plimsoll.terminal.main import plimsoll
 from plimsoll.testing.scripted_server import ScriptedServer, call, say
@@ -40,13 +40,13 @@ def test_the_chat_asks_about_an_edit_and_accept_stays_after_new(home, tmp_path):
     assert len(asked) == 1
     assert "+twelve" in asked[0]
     assert (tmp_path / "depth.txt").exists()
-    assert "Edits: accept: changes inside the project are made at once." in done.notices
+    assert "Edit mode accept: changes inside the project are made at once." in done.notices
 
 
 def test_edits_takes_a_mode_and_refuses_others(home):
     with ScriptedServer() as server:
         done = run_chat(home, server, "/edits plan", "/edits never", "/edits ask", screen=InteractiveScreen)
-    assert "Edits: plan: nothing is changed" in done.notices
+    assert "Edit mode plan: nothing is changed" in done.notices
     assert "'never' is not ask, accept or plan" in done.notices
     assert "There is no user to ask here" in done.notices
 
@@ -87,6 +87,37 @@ def test_a_short_diff_is_shown_and_a_long_one_is_folded():
     assert len(shown) == LINES + 1
     assert shown[-1] == ("└ 31 more lines, Ctrl-O shows them", "dim")
     assert folded.next() is not None
+
+
+def test_one_folded_line_is_counted_in_the_singular():
+    assert FoldedOutputs().add("patch", DIFF + "\n+x" * 10)[-1] == ("└ 1 more line, Ctrl-O shows it", "dim")
+    question = ApprovalQuestion("1", "patch", {}, "changes a", ("all edits",), DIFF)
+    assert "v = view 1 more line, " in _prompt(question, 1)
+
+
+def test_the_line_of_a_change_counts_its_added_and_removed_lines():
+    assert diff_size(DIFF) == "+1 −1"
+    assert diff_size(DIFF + "\n+++ x" * 3) == "+4 −1"
+    assert diff_size("exit code: 0") == ""
+
+
+def test_a_change_that_was_refused_is_shown_when_it_is_made_later(home, tmp_path):
+    (tmp_path / "depth.txt").write_text("eleven\n", "utf-8")
+
+    async def approve(_question):
+        return ApprovalAnswer(False)
+
+    change = call("patch", path="depth.txt", old_string="eleven", new_string="twelve")
+    folded = []
+
+    class FoldingScreen(InteractiveScreen):
+        def fold(self, call, output):
+            folded.append((output, self.asked_about))
+
+    with ScriptedServer([change, say("Refused."), change, say("Changed.")]) as server:
+        run_chat(home, server, "Change it.", "/edits accept", "Again.", screen=FoldingScreen, approve=approve)
+    assert "+twelve" in folded[-1][0]
+    assert folded[-1][1] == ""  # the diff counts as not shown yet
 
 
 @pytest.mark.parametrize("width", [20, 40, 77])

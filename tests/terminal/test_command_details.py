@@ -50,6 +50,15 @@ def test_summary_prints_the_summary_alone_and_recall_finds_what_was_cleared(run,
     assert f"`plimsoll recall session.json {handles[0]}`" in lost.stderr
 
 
+def test_recall_on_the_compacted_example_names_the_example_and_no_unrelated_handles(run, tmp_path):
+    (tmp_path / "session.json").unlink()
+    done = run("compress", "--example", "--no-model", "--summary", "-o", "lighter.json")
+    handle = next(word for word in done.stderr.split() if word.startswith("h:"))
+    assert f"`plimsoll recall --example {handle}`" in run("recall", "lighter.json", handle).stderr
+    unknown = run("recall", "lighter.json", "h:0123456789").stderr
+    assert "Pass the original conversation, not the compacted one." in unknown
+
+
 def test_recall_finds_every_message_of_the_original_and_not_only_tool_results(run, tmp_path):
     messages = read_transcripts(tmp_path / "session.json")[0].messages
     request = next(message for message in messages if message["role"] == "user")

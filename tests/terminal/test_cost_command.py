@@ -233,3 +233,13 @@ def test_a_second_table_says_what_compaction_would_save(run: Run, tmp_path: Path
     assert found["cost"]["usd"] < found["none"]["usd"]
     shown = run(long, *small).stdout
     assert all(word in shown for word in ("compaction", "threshold", "cost", "of none"))
+
+
+def test_the_bundled_conversation_shows_what_compaction_saves(run: Run):
+    found = facts(run("--example", "--model", SONNET, "--json"))["compaction"]
+    assert found["cost"]["usd"] < found["none"]["usd"]
+
+
+def test_a_file_or_the_example_is_named(run: Run, talk: Path):
+    for arguments in ((), (talk, "--example")):
+        assert run(*arguments).exit_code == 2

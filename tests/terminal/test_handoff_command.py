@@ -59,6 +59,18 @@ def test_a_handoff_reads_the_newest_messages_too(run: Run, tmp_path: Path) -> No
     assert "benchmark for nested_lists" in goal_and_rest
 
 
+def test_a_handoff_of_a_compacted_conversation_states_the_first_request_once(
+    run: Run, tmp_path: Path
+) -> None:
+    lighter = tmp_path / "lighter.json"
+    done = CliRunner().invoke(plimsoll, ["compress", "--example", "--no-model", "-o", str(lighter)])
+    assert done.exit_code == 0
+    document = run(lighter, "--no-model").stdout
+    goal = document.partition("## Goal")[2].partition("\n##")[0]
+    assert goal.count("Help me set up a FastAPI project") == 1
+    assert "Written by Plimsoll, without a model, from lighter.json" in document
+
+
 def test_a_handoff_goes_to_a_file_and_the_screen_says_only_where(run: Run, tmp_path: Path) -> None:
     target = tmp_path / "handoff.md"
     result = run(EXAMPLE, "--no-model", "-o", target)

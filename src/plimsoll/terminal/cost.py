@@ -44,7 +44,7 @@ from plimsoll.terminal.priced_replay import PricedReplay, conversation_name, sho
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.suggestions import nearest_model
 from plimsoll.terminal.tables import fitted
-from plimsoll.transcripts import Transcript, read_transcripts
+from plimsoll.transcripts import Transcript, read_example, read_transcripts
 
 _HEADINGS = ("requests", "read", "written", "plain", "output", "USD", "of none")
 OPTIONAL_COLUMNS = (
@@ -65,7 +65,8 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float) ->
 
 
 @click.command()
-@click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=str))
+@click.argument("paths", metavar="FILE...", nargs=-1, type=click.Path(path_type=str))
+@click.option("--example", is_flag=True, help="Use the bundled conversation.")
 @click.option("--model", metavar="NAME", help="Model whose prices and cache rules to use.")
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="Where to place cache breakpoints.")
 @click.option("--ttl", type=click.Choice(["5m", "1h"]), help="Lifetime of cache entries.")
@@ -77,6 +78,7 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float) ->
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each conversation.")
 def cost(
     paths: tuple[str, ...],
+    example: bool,
     model: str | None,
     strategy: str | None,
     ttl: str | None,
@@ -89,9 +91,11 @@ def cost(
     FILE is a conversation as for `plimsoll compress`. Each assistant message counts as the reply to a request with
     all earlier messages.
     """
+    if example == bool(paths):
+        raise click.UsageError("Name a FILE, or pass --example; not both.")
     flags = {"model.name": model, "prompt_caching.strategy": strategy, "prompt_caching.cache_ttl": ttl}
     loaded = load_settings(flags=flags)
-    transcripts = [transcript for path in paths for transcript in read_transcripts(path)]
+    transcripts = read_example() if example else [one for path in paths for one in read_transcripts(path)]
     settings = _with_model(loaded.settings, transcripts)
     card = _card(settings)
     policy = _policy(settings)

@@ -89,7 +89,7 @@ def handoff(
         _show_notices(
             [f"{NO_MODEL_SUMMARY.format(plain(written.failure)).rstrip('.')}; Plimsoll wrote it itself."]
         )
-    by = "by a model and Plimsoll" if written.source == "model" else "by Plimsoll, without a model"
+    by = "by a model and Plimsoll" if written.source == "model" else "by Plimsoll, without a model,"
     _write(plain(f"{_heading(transcript, by)}\n\n{written.text}\n"), output)
 
 

@@ -23,6 +23,7 @@ from plimsoll.terminal.standard_output import write_exact
 from plimsoll.transcripts import EXAMPLE, Transcript, iter_transcripts, read_example, read_stream
 
 NEAREST = 3
+CLOSE = 0.75  # similarity of a handle with a typo or two; unrelated handles are less similar
 STANDARD = "-"
 MOST_SEARCHED = 50  # files in the same folder to search for the original
 LARGEST_SEARCHED = 50_000_000  # maximum bytes of one of them
@@ -72,20 +73,30 @@ def _recall(path: str, handle: str, results: Iterable[Message]) -> None:
         found.setdefault(known, message)
     fitting = [known for known in found if known.startswith(wanted) and len(wanted) > len("h:")]
     if len(fitting) != 1:
-        original = None if fitting else _original_in_folder(path, wanted)
+        original = None if fitting else _original(path, wanted)
         if original is not None:
             raise UserError(
-                f"{path} no longer contains {wanted}; the original does: "
-                f"`plimsoll recall {shlex.quote(str(original))} {wanted}`."
+                f"{path} no longer contains {wanted}; the original does: `plimsoll recall {original} {wanted}`."
             )
         raise UserError(_unknown(path, wanted, fitting, list(found)))
     _print(found[fitting[0]])
 
 
-def _original_in_folder(path: str, wanted: str) -> Path | None:
-    """The conversation in the same folder that has this content, usually the original."""
+def _original(path: str, wanted: str) -> str | None:
+    """What to pass to `recall` instead: a file of the same folder, or the bundled conversation."""
     if path in (STANDARD, EXAMPLE) or len(wanted) <= len("h:"):
         return None
+    found = _original_in_folder(path, wanted)
+    if found is not None:
+        return shlex.quote(str(found))
+    return "--example" if _contains(read_example(), wanted) else None
+
+
+def _contains(transcripts: Iterable[Transcript], wanted: str) -> bool:
+    return any(handle_of(message).startswith(wanted) for message in _results(transcripts))
+
+
+def _original_in_folder(path: str, wanted: str) -> Path | None:
     folder = Path(path).parent
     candidates = [
         one for one in sorted(folder.glob("*.json*")) if one.is_file() and one.name != Path(path).name
@@ -94,10 +105,7 @@ def _original_in_folder(path: str, wanted: str) -> Path | None:
         if candidate.stat().st_size > LARGEST_SEARCHED:
             continue
         try:
-            if any(
-                handle_of(message).startswith(wanted)
-                for message in _results(iter_transcripts(str(candidate)))
-            ):
+            if _contains(iter_transcripts(str(candidate)), wanted):
                 return candidate
         except UserError:  # not a conversation
             continue
@@ -110,7 +118,7 @@ def _unknown(path: str, wanted: str, fitting: list[str], known: list[str]) -> st
         return f"{wanted} matches {len(fitting)} messages in {path}: {some}. Type more of it."
     if not known:
         return f"{path} contains no messages, so there is nothing to recall. Pass the original conversation."
-    near = difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=0.5)
+    near = difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=CLOSE)
     hint = (
         f"Nearest: {', '.join(near)}." if near else "Pass the original conversation, not the compacted one."
     )

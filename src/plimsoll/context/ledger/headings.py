@@ -57,7 +57,7 @@ def entries_of(
     entries = LedgerEntries(longest)
     earlier = earlier_items(previous)
     _add_constraints(entries, now)
-    _add_aims(entries, now, bool(earlier["Goal"]))
+    _add_aims(entries, now, [line for line, _ in earlier["Goal"]])
     _add_in_progress(entries, now)
     _add_blocked(entries, now)
     _add_done(entries, facts, now)
@@ -133,13 +133,17 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
             entries.add(CONSTRAINTS, f"- {one.text}", order, known.wish, sources=(one.source,))
 
 
-def _add_aims(entries: LedgerEntries, now: ConversationFacts, has_earlier: bool) -> None:
+def _add_aims(entries: LedgerEntries, now: ConversationFacts, earlier: Collection[str]) -> None:
+    """Add the requests that set a goal, except those that an earlier summary states already."""
     for number, aim in enumerate(aims_of(now.requests)):
-        first = number == 0 and not has_earlier
+        first = number == 0 and not earlier
         text = _in_short(aim.text, _AIM)
+        line = f"- {text}" if first else f"- Later: {text}"
+        if f"- {text}" in earlier or line in earlier:
+            continue
         entries.add(
             "Goal",
-            f"- {text}" if first else f"- Later: {text}",
+            line,
             number,
             MUST + 1 if first else MUST,
             key=f"{ASKED}:{aim.source}",

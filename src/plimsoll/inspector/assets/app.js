@@ -148,7 +148,8 @@ function Overview({ derived }) {
     <${P.Figure} label="Whole log" value=${P.count(timeline.session.tokens)} note=${P.plural(timeline.session.messages, "message")} />
     <${P.Figure} label="Requests" value=${P.count(requests.length)} />
     <${P.Figure} label="Compactions" value=${P.count(done)} />
-    <${P.Figure} label="Cost" value=${timeline.requests.money.length ? P.money(money) : "–"} />
+    <${P.Figure} label="Cost" value=${timeline.requests.money.length ? P.money(money) : "–"}
+      note=${requests.some((one) => !one.usage) ? "as far as recorded" : ""} />
   </dl>`;
 }
 

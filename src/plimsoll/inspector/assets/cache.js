@@ -122,7 +122,7 @@ P.Cache = ({ derived, cursor, onCursor, onMessage, onCompaction }) => {
 function Misses({ missed, onCursor, onCompaction, onMessage }) {
   const [shown, setShown] = useState(30);
   const listed = missed.toSorted((a, b) => (b.missCost ?? 0) - (a.missCost ?? 0)).slice(0, shown);
-  return html`<h3>Misses, dearest first</h3><div class="table-box" tabindex="0" role="region" aria-label="Cache misses"><table>
+  return html`<h3>Misses, most expensive first</h3><div class="table-box" tabindex="0" role="region" aria-label="Cache misses"><table>
     <thead><tr><th scope="col">Request</th><th scope="col">Reason</th><th scope="col">What happened</th>
       <th scope="col" class="figures-cell">Tokens</th><th scope="col" class="figures-cell">Cost</th></tr></thead>
     <tbody>${listed.map((one) => html`<tr key=${one.index}><td><button class="link" onClick=${() => onCursor(one.index)}>${one.index + 1}</button></td>
@@ -168,7 +168,7 @@ function WhatIf({ derived, model, setModel, ttl, setTtl }) {
     </div>
     <dl class="figures" aria-live="polite">
       <${P.Figure} label="Cost" value=${P.money(result.total.money)} tone=${share > 0.005 ? "worse" : share < -0.005 ? "better" : ""}
-        note=${Math.abs(share) < 0.005 ? "as now" : `${share > 0 ? "+" : "−"}${P.percent(Math.abs(share))}`} />
+        note=${Math.abs(share) < 0.005 ? "as with the current settings" : `${share > 0 ? "+" : "−"}${P.percent(Math.abs(share))}`} />
       <${P.Figure} label="Compactions" value=${P.count(result.total.compactions)} note=${`summaries ${P.money(result.total.summaries)}`} />
       <${P.Figure} label="Read from cache" value=${P.percent(result.total.read / Math.max(1, result.total.read + result.total.written + result.total.plain))} />
       <${P.Figure} label="Written" value=${P.short(result.total.written)} />

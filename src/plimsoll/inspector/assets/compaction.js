@@ -58,7 +58,7 @@ function Facts({ detail, onSearch, onMessage }) {
     <div class="fact-bars">${facts.map(([kind, { had, kept }]) => html`<div class="fact">
       <span>${P.plain(kind, 30)}</span><meter min="0" max=${had} value=${kept} aria-label=${`${kind} kept`}></meter>
       <b>${kept} of ${had}</b></div>`)}</div>
-    ${lost.length > 0 && html`<h4>Not in the new view any more</h4><ul class="lost">${lost.map((fact) => html`<li>
+    ${lost.length > 0 && html`<h4>No longer in the view</h4><ul class="lost">${lost.map((fact) => html`<li>
       <span class="tag">${P.plain(fact.kind, 20)}</span><code dir="auto">${P.visible(P.plain(fact.text, 200))}</code>
       ${(fact.messages ?? []).slice(0, 3).map((number) => html`<button class="link" onClick=${() => onMessage(number)}>
         message ${number}</button>`)}
@@ -124,7 +124,7 @@ P.Compactions = ({ session, source, derived, number, onPick, onMessage, onSearch
       compaction starts at ${P.count(derived.timeline.threshold)} tokens.</${P.Empty}></section>`;
   return html`<section class="panel" aria-label="Compactions">
     <div class="picker"><label>Compaction <select value=${shown?.number} onChange=${(event) => onPick(Number(event.target.value))}>
-      ${events.map((event) => html`<option value=${event.number}>${`${event.number} · ${P.eventTitle(event)} · ${P.clock(event.time)}`}</option>`)}</select></label>
+      ${events.map((event) => html`<option value=${event.number}>${`${P.eventTitle(event)} · ${P.clock(event.time)}`}</option>`)}</select></label>
       <button disabled=${!events.some((one) => one.number < shown?.number)} onClick=${() => onPick(shown.number - 1)}>Earlier</button>
       <button disabled=${!events.some((one) => one.number > shown?.number)} onClick=${() => onPick(shown.number + 1)}>Later</button>
     </div>

@@ -26,7 +26,7 @@ P.money = (usd) => {
 P.percent = (share) => (share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0) + " %";
 
 P.span = (seconds) => {
-  if (seconds < 1) return seconds.toFixed(1) + " s";
+  if (seconds < 9.95) return seconds.toFixed(1) + " s";
   if (seconds < 90) return Math.round(seconds) + " s";
   if (seconds < 5400) return Math.round(seconds / 60) + " min";
   if (seconds < 129600) return Math.round(seconds / 3600) + " h";

@@ -13,6 +13,7 @@ from rich.text import Text
 from plimsoll.messages.printable import plain, spelled_out
 from plimsoll.terminal.chat.folded_outputs import diff_lines, is_diff
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion
+from plimsoll.transcripts import counted
 
 _YES, _NO, _ALWAYS, _VIEW = ("y", "yes"), ("", "n", "no"), ("a", "always"), ("v", "view")
 _AROUND = 8  # rows of the terminal that a diff leaves free
@@ -43,6 +44,7 @@ def _show(question: ApprovalQuestion, console: Console) -> int:
         console.print(Text(f"⚠ {plain(question.tool)} {plain(question.reason)}.", "yellow"))
         return _print_diff(question.preview, console, max(10, console.height - _AROUND))
     shown = ", ".join(f"{name}={_shown(name, value)}" for name, value in question.arguments.items())
+    # Printed as it is: a console would expand tabs and drop spaces where it breaks lines.
     print(f"⚠ {plain(question.tool)}({shown}) {plain(question.reason)}.")
     return 0
 
@@ -51,7 +53,7 @@ def _prompt(question: ApprovalQuestion, hidden: int) -> str:
     if not question.preview:
         always = f"a = always {plain(' and '.join(question.always))} in this project, "
         return f"  run it? [y/N, {always if question.always else ''}or say why not] "
-    view = f"v = view {hidden:,} more lines, " if hidden else ""
+    view = f"v = view {counted(hidden, 'more line', 'more lines')}, " if hidden else ""
     always = "a = accept all edits from now on, " if question.always else ""
     return f"  make this change? [y/N, {view}{always}or say why not] "
 

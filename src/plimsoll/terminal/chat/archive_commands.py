@@ -105,9 +105,10 @@ async def pin(chat: ChatSession, argument: str) -> None:
 async def unpin(chat: ChatSession, argument: str) -> None:
     """Unpin a message."""
     sequence = _number(require(argument, "/unpin N"), "/unpin N")
-    if sequence not in await chat.archive.pins(chat.id):
-        chat.screen.note(f"Message {sequence:,} was not pinned.", "yellow")
+    was_pinned = sequence in await chat.archive.pins(chat.id)
     await chat.opened.conversation.unpin(sequence)
+    if not was_pinned:
+        chat.screen.note(f"Message {sequence:,} was not pinned.", "yellow")
     await _show_pins(chat)
 
 

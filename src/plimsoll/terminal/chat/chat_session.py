@@ -211,6 +211,8 @@ class ChatSession:
         try:
             finished = await self._interruptible(work)
             message = "" if finished else stopped
+            if not finished:
+                self.screen.keep_typed()
         except Conflict as error:
             message = f"{error} The session was reloaded; send your message again."
             self.is_unsent = True
@@ -264,14 +266,15 @@ class ChatSession:
 
     async def ask(self, question: ApprovalQuestion, ask: Approve) -> ApprovalAnswer:
         """Ask the user about a call, with the turn's output paused."""
-        self.screen.asked_about = question.preview
         with self.screen.paused():
             try:
-                return await ask(question)
+                answer = await ask(question)
             except (KeyboardInterrupt, EOFError):
                 if self._task:
                     self._task.cancel()
-                return ApprovalAnswer(False, "the user stopped the turn")
+                answer = ApprovalAnswer(False, "the user stopped the turn")
+        self.screen.asked_about = question.preview if answer.allowed else ""
+        return answer
 
     def _approver(self) -> Approve | None:
         ask = self.approve

@@ -6,9 +6,9 @@ from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.tools import EDIT_MODES, EditMode
 
 ABOUT: dict[EditMode, str] = {
-    "ask": "ask: every change to a file is shown and asked about",
-    "accept": "accept: changes inside the project are made at once",
-    "plan": "plan: nothing is changed, and only read-only commands run",
+    "ask": "Edit mode ask: every change to a file is shown and asked about",
+    "accept": "Edit mode accept: changes inside the project are made at once",
+    "plan": "Edit mode plan: nothing is changed, and only read-only commands run",
 }
 
 
@@ -19,7 +19,7 @@ async def edits(chat: ChatSession, argument: str) -> None:
         if wanted is None:
             raise UserError(f"{plain(argument)!r} is not ask, accept or plan: /edits [ask|accept|plan]")
         _use(chat, wanted)
-    chat.screen.note(f"Edits: {ABOUT[chat.edits.mode]}.", "")
+    chat.screen.note(f"{ABOUT[chat.edits.mode]}.", "")
 
 
 def next_mode(chat: ChatSession) -> str:
@@ -29,7 +29,7 @@ def next_mode(chat: ChatSession) -> str:
     if chat.approve is None and wanted == "ask":
         wanted = "accept"
     _use(chat, wanted)
-    return f"Edits: {ABOUT[chat.edits.mode]}."
+    return f"{ABOUT[chat.edits.mode]}."
 
 
 def _use(chat: ChatSession, mode: EditMode) -> None:

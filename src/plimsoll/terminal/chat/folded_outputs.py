@@ -1,6 +1,6 @@
 """Outputs of tool calls that are folded on the screen, and unfolded with a key.
 
-    ● patch(path=app.py) … 3 lines  0.0 s
+    ● patch(path=app.py) … +1 −1  0.0 s
       -port = 8080
       +port = 9090
     ● terminal(command=pytest) … exit 1: 2 failed  4.1 s
@@ -12,6 +12,7 @@ Each press shows one more, the newest first.
 from dataclasses import dataclass, field
 
 from plimsoll.messages.printable import plain, spelled_out
+from plimsoll.transcripts import counted
 
 MOST = 50  # outputs that can be unfolded
 LINES = 12  # of a diff that is shown at once
@@ -34,11 +35,11 @@ class FoldedOutputs:
             if len(shown) <= LINES:
                 return shown
             self.kept = [*self.kept[1 - MOST :], (call, output)]
-            return [*shown[:LINES], (_more(len(shown) - LINES, "more lines"), "dim")]
+            return [*shown[:LINES], (_more(len(shown) - LINES, "more line"), "dim")]
         if len(lines) < 2:
             return []
         self.kept = [*self.kept[1 - MOST :], (call, output)]
-        return [(_more(len(lines), "lines"), "dim")]
+        return [(_more(len(lines), "line"), "dim")]
 
     def next(self) -> tuple[str, str] | None:
         """The newest output that was not unfolded yet: its call and its text."""
@@ -63,5 +64,14 @@ def diff_lines(diff: str) -> list[tuple[str, str]]:
     return [(line, _COLOURS.get(line[:1], "")) for line in lines[2 if is_diff(diff) else 0 :]]
 
 
+def diff_size(text: str) -> str:
+    """Added and removed lines of a diff, such as "+12 −3"; empty for other texts."""
+    if not is_diff(text):
+        return ""
+    lines = [line for line, _ in diff_lines(text)]
+    added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
+    return f"+{added:,} −{removed:,}"
+
+
 def _more(count: int, what: str) -> str:
-    return f"└ {count:,} {what}, Ctrl-O shows them"
+    return f"└ {counted(count, what, f'{what}s')}, Ctrl-O shows {'it' if count == 1 else 'them'}"

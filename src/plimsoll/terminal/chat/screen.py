@@ -32,7 +32,7 @@ from plimsoll.agent import (
     ToolReturned,
 )
 from plimsoll.messages.printable import plain
-from plimsoll.terminal.chat.folded_outputs import FoldedOutputs
+from plimsoll.terminal.chat.folded_outputs import FoldedOutputs, diff_size
 from plimsoll.terminal.chat.keys import EscapeKey
 from plimsoll.terminal.chat.markdown import newest_part, split_blocks
 from plimsoll.terminal.chat.status_lines import compaction_line, fitted, running_line, summary_line, tool_line
@@ -71,7 +71,8 @@ class Screen:
             self._calls[event.call_id] = event.line
         elif isinstance(event, ToolReturned):
             call = self._calls.pop(event.call_id, "")
-            line = tool_line(call, event.line, event.seconds, self.notices.width)
+            outcome = diff_size(event.output) or event.line
+            line = tool_line(call, outcome, event.seconds, self.notices.width)
             self.notices.print(Text(line, BAD if event.is_error else "cyan"), no_wrap=True, crop=True)
             self.fold(call, event.output)
         elif isinstance(event, Compacted):
@@ -97,6 +98,9 @@ class Screen:
         if self.out.is_terminal:
             self.out.file.write(sequence)
             self.out.file.flush()
+
+    def keep_typed(self) -> None:
+        """Keep what was typed during a turn that was stopped; it is not sent."""
 
     def take_typed(self) -> str:
         """Text typed during the turn, for the next prompt."""
@@ -226,6 +230,7 @@ class LiveScreen(Screen):
 
     def fold(self, call: str, output: str) -> None:
         if output == self.asked_about:  # the diff was shown with the question
+            self.asked_about = ""
             return
         shown = self.folded.add(call, output)
         for line, style in shown:
@@ -245,6 +250,9 @@ class LiveScreen(Screen):
 
     def _next_call(self) -> None:
         self._since, self._printed = time.monotonic(), ""
+
+    def keep_typed(self) -> None:
+        self._keys.keep_pending()
 
     def take_typed(self) -> str:
         return self._keys.take_typed()
@@ -286,11 +294,12 @@ class LiveScreen(Screen):
 
 
 def _without_echo(console: Console) -> list[Any] | None:
-    """Switch echo off during a turn; typed text appears at the next prompt. Returns the previous settings."""
+    """Switch echo off during a turn; typed text appears at the next prompt. Returns the settings before it."""
     if not (console.is_terminal and sys.stdin.isatty()):
         return None
     before = termios.tcgetattr(sys.stdin)
     quiet = [*before]
     quiet[3] &= ~termios.ECHO
+    quiet[3] |= termios.NOFLSH  # Ctrl-C discards no typed text
     termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
     return before

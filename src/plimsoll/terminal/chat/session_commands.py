@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from rich.table import Table
@@ -16,6 +17,7 @@ from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.picker import Choice, pick
 from plimsoll.terminal.chat.status_lines import thousands
 from plimsoll.terminal.sessions.times import time_ago
+from plimsoll.transcripts import counted
 
 OFFERED = 200  # newest sessions in the picker
 _ENGINE = "context.engine"
@@ -107,10 +109,24 @@ async def _picked(chat: ChatSession) -> str | None:
         raise UserError("There is no other session to continue.")
     if not chat.screen.is_interactive:
         raise UserError("Name the session: /resume ID. /sessions lists them.")
-    return await pick("Resume a session", [Choice(one.id, _row(one, time.time())) for one in found])
+    return await pick("Resume a session", _rows(found, time.time()))
 
 
-def _row(one: Session, now: float) -> str:
-    size = f"{one.messages:,} messages, {thousands(one.tokens)} tokens"
-    title = plain(one.title) or "(no title)"
-    return f"{one.id}  {time_ago(one.updated, now):>10}  {size}  {title}"
+def _rows(sessions: Sequence[Session], now: float) -> list[Choice]:
+    """A row for each session, in columns."""
+    cells = [
+        (
+            one.id,
+            time_ago(one.updated, now),
+            counted(one.messages, "message", "messages"),
+            f"{thousands(one.tokens)} tokens",
+        )
+        for one in sessions
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    rows = []
+    for one, (id, *numbers) in zip(sessions, cells, strict=True):
+        aligned = (text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True))
+        title = plain(one.title) or "(no title)"
+        rows.append(Choice(one.id, "  ".join((id.ljust(widths[0]), *aligned, title))))
+    return rows

@@ -143,7 +143,8 @@ def money_parts(total: UsageTotal) -> list[str]:
 
 def nearest_sentence(name: str, near: Sequence[str]) -> str:
     """The message for an unknown command."""
-    hint = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
+    *others, last = [f"/{one}" for one in near] or [""]
+    hint = f" Did you mean {' or '.join([', '.join(others), last]) if others else last}?" if near else ""
     return f"There is no command /{plain(name)}.{hint} /help shows all."
 
 

@@ -22,6 +22,7 @@ from plimsoll.terminal.tour.recorded_session import (
     RecalledFact,
     TourCosts,
 )
+from plimsoll.transcripts import counted
 
 STEPS = 5
 _BAR = 48
@@ -56,7 +57,7 @@ def growth(step: GrowthStep, threshold: int, width: int) -> Group:
         Text(),
         Text.assemble(bar, f" {step.tokens / WINDOW:4.0%}"),
         Text(" " * mark + f"│ compaction is due at {threshold:,}", "yellow"),
-        Text(f"{step.messages} messages, {step.tokens:,} tokens", "bold"),
+        Text(f"{counted(step.messages, 'message', 'messages')}, {step.tokens:,} tokens", "bold"),
         Text(newest if len(newest) < width else f"{newest[: width - 1]}…", "dim"),
     )
 
@@ -166,7 +167,11 @@ def next_commands(command: str) -> Group:
         Text.assemble((f"  {command} {arguments}", "cyan"), f"\n      {what}")
         for arguments, what in (
             ("chat", "talk to a model; the chat compacts itself"),
-            ("compress --latest claude", "compact your newest Claude Code session (also: codex, gemini)"),
+            (
+                "inspect --latest claude",
+                "see your newest Claude Code session in the browser (also: codex, gemini)",
+            ),
+            ("compress --latest claude", "compact it"),
             ("gateway", "put Plimsoll in front of the agent that you use"),
         )
     ]
