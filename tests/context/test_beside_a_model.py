@@ -134,3 +134,23 @@ def test_the_goal_of_a_prompt_that_a_program_wrapped_is_its_task():
 
 def test_a_numbered_task_of_a_template_is_not_the_task():
     assert task_in("## Task N: name of the component\n\nCreate the exact path of the file.") == ""
+
+
+def test_many_wishes_of_one_message_share_a_line_so_that_those_of_every_message_are_restored():
+    wishes = [
+        user(f"Let's put the dates of {city} into one file. I'd rather have the names of {city} sorted.")
+        for city in ("Berlin", "Paris", "Oslo", "Madrid", "Vienna", "Lisbon")
+    ]
+    edits = calls("edit_file", '{"path": "importer.py", "new_string": "retry = 3"}', "ok")
+    added = beside(MODEL, user("Port the billing importer."), *edits, *wishes)[CONSTRAINTS].splitlines()
+    assert len(added) == 6
+    assert all("dates of" in line and "names of" in line for line in added)
+
+
+def test_an_open_item_is_not_stated_by_a_line_about_a_file():
+    todos = '{"todos": [{"content": "Add a Summary field to WriteOptions", "status": "pending"}]}'
+    said = (
+        f"{MODEL}## Relevant Files\n* `options.go` - `WriteOptions` struct needs `Summary *Summary` field\n"
+    )
+    sections = beside(said, user("Port the billing importer."), *calls("TodoWrite", todos, "ok"))
+    assert "- Add a Summary field to WriteOptions" in sections["Next Steps"]

@@ -41,6 +41,7 @@ from plimsoll.context.ledger import (
     terms_in,
     titles_of,
     within,
+    without_fixed_failures,
     without_forgotten,
     without_invented_constraints,
     without_model_lines,
@@ -256,7 +257,7 @@ def _true_lines(
     agents = "\n".join(text_of(message) for message in both if message.get("role") == "assistant")
     told = (job.opening, *_kept_texts(job.kept))
     true = without_invented_constraints(named, facts, told, job.previous, agents)
-    true = without_forgotten(true, now)
+    true = without_fixed_failures(without_forgotten(true, now), now)
     written, left = _count(sections), _count(true)
     # Code writes the goal and the newest request if the model's lines about them were removed.
     if not has_goal_and_progress(true) and left < max(_LEAST_LINES, written * _LEAST_TRUE):

@@ -17,6 +17,7 @@ from plimsoll.context.ledger.facts import read_facts
 from plimsoll.context.ledger.outcome import call_line
 from plimsoll.context.ledger.outcomes import Outcome, outcome_of
 from plimsoll.context.ledger.provenance import SourceReference, SummaryLine, as_json, cited_lines
+from plimsoll.context.ledger.reported_checks import without_fixed_failures
 from plimsoll.context.ledger.state import ConversationFacts, LineSources, PersonRequest, StatedConstraint
 from plimsoll.context.ledger.summary_sources import LoggedSource, SummarySource, SummarySources
 from plimsoll.context.ledger.template import (
@@ -84,6 +85,7 @@ __all__ = [
     "terms_in",
     "titles_of",
     "within",
+    "without_fixed_failures",
     "without_forgotten",
     "without_invented_constraints",
     "without_model_lines",

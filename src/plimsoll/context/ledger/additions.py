@@ -7,12 +7,14 @@
 All other facts are in the evidence after the headings.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, LedgerEntry
+from plimsoll.context.ledger.entries import ABOUT, CONSTRAINTS, MUST, LedgerEntry
+from plimsoll.context.ledger.evidence import JOINT
 from plimsoll.context.ledger.polarity import contradicts
+from plimsoll.context.ledger.reported_checks import CONTRADICTS
 from plimsoll.context.ledger.template import parse_sections, section_lines
 from plimsoll.context.ledger.terms import says_something, terms_in
 from plimsoll.context.ledger.words import content_words, overlap
@@ -20,47 +22,87 @@ from plimsoll.context.ledger.words import content_words, overlap
 MOST_ADDED = 10  # lines under the headings
 ADDED_SHARE = 0.13  # of the tokens that the model wrote, estimated; at most 0.15 by a vocabulary
 LEAST_ADDED = 240  # tokens; a very short model summary must not lose people's rules
-# Tokens of wishes if a short summary dropped or inverted all rules: ten lines of the usual length.
-LEAST_RESTORED = 480
+# Tokens that the rules of a short summary may have, the model's and the restored ones together: ten lines of the
+# usual length.
+LEAST_RESTORED = 600
 _ADDED_TO = ("Goal", CONSTRAINTS, "In Progress", "Blocked", "Next Steps")
 _SAME = 0.6  # minimum share of a line's words for the model to have stated it
-_PASSES = re.compile(
-    r"\b(?:tests?|checks?|suite|lint|linter|build|ci)\b[^.\n]{0,60}\b(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|clean)\b"
-    r"|\ball (?:tests )?(?:pass|green)\b",
-    re.IGNORECASE,
-)
-_CONTRADICTS = "- Contradicts what is said above: "
+_OPEN_WORK = ("In Progress", "Blocked", "Next Steps")
+_SAME_WORK = 0.75  # the same for open work: what is left out of an item would be left undone
 _NEAR = 100  # characters on each side of a term in which the words that explain it stand
 _WORK = "In Progress"
 _LAST_SAID = "- Last said: "
 _REPEATS = ("- Later: ", "- User: ")  # before the newest request under Goal and Critical Context
 _CONTINUE = "- Continue: "  # the same under Next Steps
 _SAME_START = 100  # characters
-SaidLines = list[tuple[str, frozenset[str]]]
+_LONGEST_JOINED = 400  # characters of a line with several sentences of one message
+_BESIDES = 2  # lines for the goal and the newest request
+
+
+class SaidLine(NamedTuple):
+    """A line of a model's text, with its heading and its words."""
+
+    section: str
+    text: str
+    words: frozenset[str]
+
+
+SaidLines = list[SaidLine]
 
 
 def said_lines(said: str) -> SaidLines:
-    """The model's lines with their words."""
-    return [(line, content_words(line)) for line in said.splitlines() if line.strip()]
+    """The model's lines."""
+    return [
+        SaidLine(title, line, content_words(line))
+        for title, body in parse_sections(said).items()
+        for line in section_lines(body)
+    ]
 
 
 def is_said(entry: LedgerEntry, lines: SaidLines) -> bool:
-    """Whether a line of the model states an entry."""
+    """Whether a line of the model states an entry; open work is stated only under the headings for it."""
     if not lines or entry.parent:
         return False
     if entry.section == "Relevant Files" and entry.key.startswith("file:"):
         return False  # the model may name a file; only code counts what happened to it
     if entry.section == CONSTRAINTS:
         # A model's line is not enough: without its own line, the next compaction would not know the constraint.
-        return any(entry.text.removeprefix("- ") in line and line.startswith("- ") for line, _ in lines)
-    words = content_words(entry.text)
-    return any(
-        entry.text.removeprefix("- ") in line or _says(words, entry.text, line, said) for line, said in lines
-    )
+        return any(
+            entry.text.removeprefix("- ") in line.text and line.text.startswith("- ") for line in lines
+        )
+    asked = entry.text.partition(ABOUT)[0]
+    own = asked if len(content_words(asked)) > 1 else entry.text
+    if entry.section in _OPEN_WORK:
+        least = _SAME_WORK
+        lines = [line for line in lines if line.section in _OPEN_WORK]
+    else:
+        least = _SAME
+    words = content_words(own)
+    return any(own.removeprefix("- ") in line.text or _says(words, entry.text, line, least) for line in lines)
 
 
-def _says(words: frozenset[str], text: str, line: str, said: frozenset[str]) -> bool:
-    return len(words) > 1 and overlap(words, said) >= _SAME and not contradicts(line, text)
+def _says(words: frozenset[str], text: str, line: SaidLine, least: float = _SAME) -> bool:
+    return len(words) > 1 and overlap(words, line.words) >= least and not contradicts(line.text, text)
+
+
+def joined_by_message(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """The entries; if a line for each limit and wish would be too many, those of one message share a line."""
+    ruled = [one for one in entries if one.section == CONSTRAINTS]
+    if len(ruled) <= MOST_ADDED - _BESIDES:
+        return list(entries)
+    joined: list[LedgerEntry] = []
+    for entry in sorted(ruled, key=lambda one: (one.sources, is_ruled(one), one.order)):
+        before = joined[-1] if joined else None
+        if before is not None and _share_a_line(before, entry):
+            joined[-1] = replace(before, text=f"{before.text}{JOINT}{entry.text.removeprefix('- ')}")
+        else:
+            joined.append(entry)
+    return [*(one for one in entries if one.section != CONSTRAINTS), *joined]
+
+
+def _share_a_line(before: LedgerEntry, entry: LedgerEntry) -> bool:
+    is_same = bool(entry.sources) and before.sources == entry.sources and is_ruled(before) == is_ruled(entry)
+    return is_same and len(before.text) + len(entry.text) <= _LONGEST_JOINED
 
 
 def explained_terms(said: str) -> dict[str, bool]:
@@ -111,22 +153,16 @@ def is_ruled(entry: LedgerEntry) -> bool:
 def added_rank(entry: LedgerEntry, lines: SaidLines, stays_from: int) -> tuple[int, bool, float, int, str]:
     """The sort key for adding entries to a model's text; messages from number `stays_from` on stay in the context.
 
-    Limits in force come first, then the goal and the newest request, then wishes, then open items, then limits and
-    wishes that the reader sees in a message that stays. Among limits and among wishes, those that no line of the
-    model paraphrases come first.
+    Contradictions come first, then limits in force, then the goal and the newest request, then wishes, then open
+    items, then limits and wishes that the reader sees in a message that stays. Among limits and among wishes, those
+    that no line of the model paraphrases come first.
     """
     if entry.section == CONSTRAINTS and entry.sources and min(entry.sources) >= stays_from:
         return 4, False, *rank(entry)
     if entry.section == CONSTRAINTS:
         words = content_words(entry.text)
-        is_paraphrased = any(_says(words, entry.text, line, said) for line, said in lines)
+        is_paraphrased = any(_says(words, entry.text, line) for line in lines)
         return 0 if is_ruled(entry) else 2, is_paraphrased, *rank(entry)
-    is_first = entry.value > MUST or entry.text.startswith(_CONTRADICTS)
-    return 1 if is_first else 3, False, *rank(entry)
-
-
-def with_contradiction(entry: LedgerEntry, said: str) -> LedgerEntry:
-    """A failing check as a contradiction, if the model says that checks pass."""
-    if not said or entry.section != "Blocked" or not entry.key.startswith("run:") or not _PASSES.search(said):
-        return entry
-    return replace(entry, text=f"{_CONTRADICTS}{entry.text.removeprefix('- ')}")
+    if entry.text.startswith(CONTRADICTS):
+        return -1, False, *rank(entry)
+    return 1 if entry.value > MUST else 3, False, *rank(entry)

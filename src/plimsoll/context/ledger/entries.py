@@ -21,6 +21,7 @@ QUOTE = "  · "
 FROM_TOOL = "Tool output: "  # before an error line, and before a quote without a call
 FROM_PROGRAM = "Told by a program: "  # before a quote of text that a harness inserted
 MORE_ON = "- More on "  # before a heading's name: lines that did not fit under the heading
+ABOUT = ' — on: "'  # before the request that a newer one refers to
 # Entries that must survive every compaction have at least this value.
 MUST = 3.0
 CONSTRAINTS = "Constraints & Preferences"

@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from plimsoll.context.ledger.earlier import EarlierItems, add_earlier, earlier_items, merged_files
-from plimsoll.context.ledger.entries import CONSTRAINTS, FROM_TOOL, MUST, LedgerEntries, LedgerEntry
+from plimsoll.context.ledger.entries import ABOUT, CONSTRAINTS, FROM_TOOL, MUST, LedgerEntries, LedgerEntry
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
 from plimsoll.context.ledger.failures import open_failures
 from plimsoll.context.ledger.moves import current_name
@@ -187,7 +187,7 @@ def _request_line(now: ConversationFacts, request: PersonRequest) -> str:
     """The line for a request; a short reply includes what it agrees to."""
     said = _in_short(request.text, _ASKED)
     about = request_at(now.requests, request.about) if request.about is not None else None
-    on = f' — on: "{one_line(redact(about.text), _ANSWERED)}"' if about else ""
+    on = f'{ABOUT}{one_line(redact(about.text), _ANSWERED)}"' if about else ""
     if request.kind == "reply":
         offer = f" to: {one_line(redact(request.offer), _ANSWERED)}" if request.offer else ""
         return f'"{said}"{offer}{on}'

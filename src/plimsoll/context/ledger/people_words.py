@@ -33,6 +33,11 @@ class WordGroup:
             return True
         return not lowered.isascii() and self._signs.search(lowered) is not None
 
+    def last_in(self, lowered: str) -> int:
+        """Where the last of them ends in a lower-case text; -1 if it contains none."""
+        found = (*self._pattern.finditer(lowered), *self._signs.finditer(lowered))
+        return max((one.end() for one in found), default=-1)
+
     def opens(self, lowered: str) -> bool:
         """Whether a lower-case text starts with one of the words, or contains one of the signs."""
         if self._pattern.match(lowered):

@@ -20,15 +20,16 @@ from plimsoll.context.ledger.additions import (
     explained_terms,
     is_ruled,
     is_said,
+    joined_by_message,
     may_be_added,
     rank,
     said_lines,
-    with_contradiction,
 )
 from plimsoll.context.ledger.choose import choose, likely_lines, term_weights
 from plimsoll.context.ledger.entries import CONSTRAINTS, MORE_ON, MUST, QUOTE, LedgerEntry
 from plimsoll.context.ledger.evidence import EvidenceLine, argument_texts
 from plimsoll.context.ledger.headings import entries_of
+from plimsoll.context.ledger.reported_checks import with_contradiction
 from plimsoll.context.ledger.state import ConversationFacts, LineSources
 from plimsoll.context.ledger.template import (
     EVIDENCE,
@@ -119,6 +120,7 @@ def write_summary(
     chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE), explained_terms(said))
     secret = facts.evidence.telling_secrets(entry.line for entry in chosen if entry.line)
     chosen = [entry for entry in chosen if not (entry.line and entry.line in secret)]
+    chosen = joined_by_message(chosen) if few else chosen
     headings = room.headings - frame
     fitting = (
         _added(chosen, headings, said, facts.messages) if few else _fitting(_under_headings(chosen), headings)
@@ -131,7 +133,7 @@ def _unstated(entries: Sequence[LedgerEntry], said: str, has_evidence: bool, few
     """The entries that the model has not stated, with contradictions marked."""
     lines = said_lines(said)
     unstated = [
-        with_contradiction(entry, said if few else "")
+        with_contradiction(entry, said) if few else entry
         for entry in entries
         if not is_said(entry, lines) and (has_evidence or (not entry.parent and entry.section != EVIDENCE))
     ]
@@ -173,14 +175,14 @@ def _fitting(items: Iterable[LedgerEntry], room: int) -> dict[LedgerEntry, None]
 def _added(chosen: Sequence[LedgerEntry], room: int, said: str, stays_from: int) -> dict[LedgerEntry, None]:
     """The few items to add to a model's text; messages from number `stays_from` on stay in the context.
 
-    Only a short summary may get more than its share: limits in force, and wishes if it contains no true rule.
+    Only a short summary may get more than its share: limits in force, and wishes if it contains few true rules.
     """
     lines = said_lines(said)
     items = [one for one in _under_headings(chosen) if may_be_added(one)]
     share = min(room, max(LEAST_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
-    has_rules = bool(section_lines(parse_sections(said).get(CONSTRAINTS, "")))
     is_short = share <= LEAST_ADDED
-    of_wishes = min(room, LEAST_RESTORED) if is_short and not has_rules else share
+    of_model = sum(map(estimate_tokens, section_lines(parse_sections(said).get(CONSTRAINTS, ""))))
+    of_wishes = min(room, max(share, LEAST_RESTORED - of_model)) if is_short else share
     fitting: dict[LedgerEntry, None] = {}
     used = 0
     for item in sorted(items, key=lambda one: added_rank(one, lines, stays_from)):
