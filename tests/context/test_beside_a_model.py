@@ -143,7 +143,7 @@ def test_many_wishes_of_one_message_share_a_line_so_that_those_of_every_message_
     ]
     edits = calls("edit_file", '{"path": "importer.py", "new_string": "retry = 3"}', "ok")
     added = beside(MODEL, user("Port the billing importer."), *edits, *wishes)[CONSTRAINTS].splitlines()
-    assert len(added) == 6
+    assert len(added) == len(wishes) - 1, "the newest request stands under In Progress"
     assert all("dates of" in line and "names of" in line for line in added)
 
 
