@@ -21,9 +21,9 @@ from plimsoll.context.ledger.earlier import EarlierItems, add_earlier, earlier_i
 from plimsoll.context.ledger.entries import ABOUT, CONSTRAINTS, FROM_TOOL, MUST, LedgerEntries, LedgerEntry
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
 from plimsoll.context.ledger.failures import open_failures
-from plimsoll.context.ledger.moves import current_name
+from plimsoll.context.ledger.moves import changed_paths, current_name
 from plimsoll.context.ledger.outcome import one_line
-from plimsoll.context.ledger.outcomes import check_of, covers, is_lookup_tool, kinds_of
+from plimsoll.context.ledger.outcomes import check_of, covers, is_lookup_tool, kinds_of, printed_file
 from plimsoll.context.ledger.requests import aims_of, request_at, task_in
 from plimsoll.context.ledger.speakers import is_about_speaker
 from plimsoll.context.ledger.state import ConversationFacts, Event, PersonRequest
@@ -64,20 +64,22 @@ def entries_of(
     _add_decisions(entries, now)
     _add_next_steps(entries, now)
     _add_context(entries, now)
-    _add_files(entries, facts, earlier)
+    same = changed_paths(facts.files)
+    _add_files(entries, facts, earlier, same)
     add_earlier(entries, now, earlier)
     _add_personal(entries, facts, now)
     for line in facts.evidence.lines.values() if lines is None else lines:
-        entries.quote(line, _item_of(line, facts))
+        entries.quote(line, _item_of(line, facts, same))
     return _not_forgotten(entries.all, now) if now.personal.forgotten else entries.all
 
 
-def _item_of(line: EvidenceLine, facts: ConversationFacts) -> str:
+def _item_of(line: EvidenceLine, facts: ConversationFacts, same: Mapping[str, str]) -> str:
     """The item for a quoted line; a file has its current name."""
     if line.source in (SAID, TOLD):
         return ""
-    if line.source.startswith("file:") and facts.renamed:
-        return f"file:{current_name(facts, line.source.removeprefix('file:'))}"
+    if line.source.startswith("file:") and (facts.renamed or same):
+        path = line.source.removeprefix("file:")
+        return f"file:{current_name(facts, same.get(path, path))}"
     return line.source
 
 
@@ -217,6 +219,8 @@ def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: Conversatio
         entries.add("Done", f"- commit {commit.text}", commit.source, known.commit, sources=(commit.source,))
     newest = {check.newest.position: check.newest for check in now.checks.values()}
     for event in (*facts.commands.values(), *facts.actions.values()):
+        if not event.outcome.failed and printed_file(event.command):
+            continue  # a read of a file, which has a line of its own
         _add_event(entries, event, now, event.position in newest or _is_fixed(event, newest.values()))
     _add_answered(entries, facts, now)
 
@@ -245,10 +249,10 @@ def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, cou
     A check `counts` if it is the newest run of its program, or passed after a failure.
     """
     key = _event_key(event)
-    line = _event_line(event)
     known = now.commands.get(event.line) if event.command else now.actions.get(event.line)
     looks = event.looks if event.command else is_lookup_tool(event.line)
     is_check = bool(event.command) and check_of(event.command, event.outcome) is not None
+    line = _event_line(event, looks)
     is_over = event.outcome.failed or known is not event or (is_check and not counts)
     is_over = is_over or one_line(event.outcome.line, 160) in now.commits  # the commit has a separate line
     if looks or is_over:
@@ -271,14 +275,18 @@ def _event_key(event: Event) -> str:
     return f"run:{event.line}" if event.command else f"call:{event.line}"
 
 
-def _event_line(event: Event) -> str:
-    """The call and its outcome; the last line of a command without counts is usually noise."""
+def _event_line(event: Event, looks: bool = False) -> str:
+    """The call and its outcome; the last line of a command without counts is usually noise.
+
+    That a lookup succeeded says nothing.
+    """
     outcome = event.outcome
     telling = outcome.failed or outcome.check or (not event.command and len(outcome.line) <= _SHORT_RESULT)
     shown = one_line(event.line, _SHOWN[outcome.failed])
     said = f": {one_line(outcome.line, _SHOWN[outcome.failed])}" if outcome.line and telling else ""
     called = f"{event.note}: " if event.note else ""
-    return f"- {called}{f'`{shown}`' if event.command else shown} → {outcome.status}{said}"
+    line = f"- {called}{f'`{shown}`' if event.command else shown}"
+    return f"{line} → {outcome.status}{said}" if not looks or outcome.failed or said else line
 
 
 def _add_decisions(entries: LedgerEntries, now: ConversationFacts) -> None:
@@ -291,9 +299,14 @@ def _add_decisions(entries: LedgerEntries, now: ConversationFacts) -> None:
         entries.add("Key Decisions", text, guess.source, weights().guess, sources=(guess.source,))
 
 
-def _add_files(entries: LedgerEntries, facts: ConversationFacts, earlier: EarlierItems) -> None:
-    """One line per file; earlier counts are added."""
+def _add_files(
+    entries: LedgerEntries, facts: ConversationFacts, earlier: EarlierItems, same: Mapping[str, str]
+) -> None:
+    """One line per file; earlier counts are added, and reads of a changed file under a relative path."""
     merged, others, quotes = merged_files(facts.files, earlier)
+    for path, whole in same.items():
+        counts = merged[whole].actions
+        counts["read"] = counts.get("read", 0) + merged.pop(path).actions.get("read", 0)
     for line in others:
         entries.add("Relevant Files", line, -1)
     for path, fact in merged.items():

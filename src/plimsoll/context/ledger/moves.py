@@ -7,7 +7,7 @@ git reset --hard                     all changes were reverted
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from plimsoll.context.ledger.outcomes import parsed
@@ -105,6 +105,18 @@ def current_name(facts: ConversationFacts, path: str) -> str:
             break
         path = facts.renamed[path]
     return path
+
+
+def changed_paths(files: Mapping[str, FileFact]) -> dict[str, str]:
+    """For each file that was only read under a relative path, the changed file that this path names."""
+    changed = [path for path, fact in files.items() if not fact.is_only_read]
+    found: dict[str, str] = {}
+    for path, fact in files.items():
+        bare = path.removeprefix("./")
+        same = [one for one in changed if one.endswith(f"/{bare}")] if fact.is_only_read else []
+        if len(same) == 1:
+            found[path] = same[0]
+    return found
 
 
 def _known(facts: ConversationFacts, name: str) -> str | None:

@@ -27,7 +27,7 @@ _ERROR_WORDS = (
 )  # fmt: skip
 _TAGS = re.compile(r"</?[a-z_][\w-]*>")
 _SUBJECT_KEYS = (
-    "command", "cmd", "file_path", "path", "filename", "file", "url", "query", "pattern", "question", "description",
+    "command", "cmd", "pattern", "query", "file_path", "path", "filename", "file", "url", "question", "description",
 )  # fmt: skip
 
 

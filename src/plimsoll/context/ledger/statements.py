@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
+from plimsoll.context.ledger.outcome import one_line
 from plimsoll.secrets import redact
 
 _READ = 4_000  # characters of a message that are searched
@@ -15,14 +17,24 @@ _DECISION_WORDS = frozenset({
     "decided", "decision", "chose", "choose", "going", "we'll", "i'll", "instead", "rather", "because", "cause",
     "opted", "turns", "fix", "problem", "issue", "bug", "solution", "confirmed", "since", "failure", "error", "due",
     "reason", "culprit", "regression", "mismatch", "caused", "causes", "causing", "approach", "option", "choice",
-    "way", "deliberately", "intentionally", "therefore", "tradeoff", "trade-off",
+    "way", "path", "route", "place", "change", "design", "alternative", "variant", "switching", "switched",
+    "deliberately", "intentionally", "therefore", "tradeoff", "trade-off",
 })  # fmt: skip
+# Comparatives and superlatives by which people weigh one way against another.
+_COMPARED_BY = (
+    "better|best|safer|safest|cleaner|cleanest|simpler|simplest|easier|easiest|smaller|smallest|faster|fastest|cheaper"
+    "|cheapest|clearer|clearest|(?:more|less|most|least) (?:robust|reliable|invasive|elegant|maintainable|efficient"
+    "|straightforward|flexible|conservative|appropriate|sensible|promising|direct|consistent|complex|risky)"
+)
 _DECISION = re.compile(
     r"\b(?:decided|decision|chose|choose|opted|going with|i'll use|we'll use|instead of|rather than|root cause"
     r"|turns out|because|due to|caus(?:ed|es|ing)|deliberately|intentionally|therefore|trade-?off"
     r"|the (?:\w+ ){0,2}(?:fix|problem|issue|cause|bug|solution|failure|error|reason|culprit|regression|mismatch)"
     r" (?:is|was|comes|came|lies)|confirmed"
-    r"|(?:best|better|right|safer|safest|cleaner|simpler) (?:\w+ )?(?:fix|way|approach|option|choice))\b"
+    r"|the reason|switch(?:ing|ed) (?:\w+ ){0,3}to"
+    rf"|(?:right|{_COMPARED_BY}) (?:\w+ )?(?:fix|way|approach|option|choice|path|route|solution|change|design"
+    r"|place)s?"
+    rf"|(?:option|approach|alternative|variant) \w+ (?:is|seems|looks) (?:the )?(?:right|{_COMPARED_BY}))\b"
 )
 _CAUSE = re.compile(
     r"\b(?:root cause (?:is|was|found)|turns out|found (?:it|the (?:cause|bug|issue|problem))"
@@ -34,6 +46,8 @@ _GUESS_WORDS = frozenset({
 _GUESS = re.compile(
     r"\b(?:(?:very |most )?likely|probably|maybe|perhaps|i suspect|might be|possibly|my hypothesis|presumably)\b"
 )
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
+_CLAUSE_END = re.compile(r"[,;:(—–] ?")
 # Introductory phrases before an agent's answer.
 _OPENS = re.compile(
     r"(?:good|great|fair|excellent) (?:question|point|catch)|let me\b|i['’]ll\b|looking at\b|based on\b.{0,80}:$"
@@ -67,17 +81,41 @@ def _around(sentence: str, at: int) -> str:
 def decisions_in(text: str) -> Iterator[str]:
     """The agent's sentences that state a decision or a cause; guesses do not count."""
     if not _DECISION_WORDS.isdisjoint(_words(text)):
-        for sentence in SENTENCE.split(redact(text[:_READ])):
-            low = sentence.lower()
-            if _is_statement(sentence) and _DECISION.search(low) and not _GUESS.search(low):
+        for sentence in _with_lists(redact(text[:_READ])):
+            low = sentence.lower().replace("’", "'")
+            if _is_statement(sentence) and _states(low):
                 yield _plain(sentence)
+
+
+def _with_lists(text: str) -> Iterator[str]:
+    """The sentences of a text; one that only introduces a list is followed by the beginning of the list."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    for number, line in enumerate(lines):
+        *sentences, last = SENTENCE.split(_ITEM.sub("", line).strip())
+        yield from sentences
+        if not last.endswith(":"):
+            yield last
+            continue
+        items = [_ITEM.sub("", one).strip(" .;") for one in takewhile(_ITEM.match, lines[number + 1 :])]
+        if items:
+            yield one_line(f"{last} {'; '.join(items)}", _LONGEST)
+
+
+def _states(sentence: str) -> bool:
+    """Whether a sentence in lower case states a decision or a cause, and guesses only after it, if at all."""
+    decided = _DECISION.search(sentence)
+    if decided is None:
+        return False
+    clause = _CLAUSE_END.search(sentence, decided.end())
+    return not _GUESS.search(sentence, 0, clause.start() if clause else len(sentence))
 
 
 def guesses_in(text: str) -> Iterator[str]:
     """The agent's sentences that state a possible cause."""
     if not _GUESS_WORDS.isdisjoint(_words(text)):
         for sentence in SENTENCE.split(redact(text[:_READ])):
-            if _is_statement(sentence) and _GUESS.search(sentence.lower()):
+            low = sentence.lower().replace("’", "'")
+            if _is_statement(sentence) and _GUESS.search(low) and not _states(low):
                 yield _plain(sentence)
 
 
@@ -135,4 +173,4 @@ def ticked_in(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _words(text: str) -> list[str]:
-    return text[:_READ].lower().translate(_PUNCTUATION).split()
+    return text[:_READ].lower().replace("’", "'").translate(_PUNCTUATION).split()

@@ -23,6 +23,7 @@ from plimsoll.context.ledger.outcomes import (
     outcome_of,
     overcomes,
     parsed,
+    printed_file,
     process_asked,
     script_texts,
 )
@@ -154,13 +155,19 @@ def read_result(facts: ConversationFacts, made: Called, result: str, position: i
         if not outcome.failed:
             _read_pull_request(facts, command, result, position)
             apply_moves(facts, moves_in(command), position)
-        touched = _patched_in(made.arguments) if not outcome.failed else []
+        touched = [] if outcome.failed else _touched_by_command(made.arguments, command)
     else:
         touched = files_touched(call_name(made.call), made.arguments)
         if outcome.failed or not touched:
             _read_action(facts, made, touched, outcome, result, position)
             touched = []
     return ResultRead(_touch(facts, touched, made, result, position), answer)
+
+
+def _touched_by_command(arguments: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
+    """The files that a command patches, or the one that it prints."""
+    shown = printed_file(command)
+    return _patched_in(arguments) or ([(shown, "read")] if shown else [])
 
 
 def _read_action(
@@ -286,7 +293,8 @@ def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
     """The item for quotes of this call and its result."""
     command = command_of(arguments)
     if command is not None:
-        return f"run:{command_line(command)}"
+        shown = printed_file(command)
+        return f"file:{shown}" if shown else f"run:{command_line(command)}"
     touched = files_touched(call_name(call), arguments)
     return f"file:{touched[0][0]}" if touched else f"call:{call_line(call, 200)}"
 

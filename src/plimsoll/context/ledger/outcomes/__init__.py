@@ -10,6 +10,7 @@
 """
 
 from plimsoll.context.ledger.outcomes.commands import command_of, is_lookup_tool, parsed
+from plimsoll.context.ledger.outcomes.displays import printed_file
 from plimsoll.context.ledger.outcomes.reading import Outcome, outcome_of
 from plimsoll.context.ledger.outcomes.repeats import (
     Check,
@@ -36,6 +37,7 @@ __all__ = [
     "outcome_of",
     "overcomes",
     "parsed",
+    "printed_file",
     "process_asked",
     "program_output",
     "script_texts",

@@ -45,6 +45,7 @@ class Rules:
     filters: frozenset[str]
     selective: frozenset[str]
     lookups: frozenset[str]
+    printers: frozenset[str]
     looking_subcommands: dict[str, tuple[str, ...]]
     answering_subcommands: dict[str, tuple[str, ...]]
     judging: frozenset[str]
@@ -99,6 +100,7 @@ def rules() -> Rules:
         filters=frozenset(commands["filters"]),
         selective=frozenset(commands["selective"]),
         lookups=frozenset(commands["lookups"]),
+        printers=frozenset(commands["printers"]),
         looking_subcommands=_subcommands(commands["looking_subcommands"]),
         answering_subcommands=_subcommands(commands["answering_subcommands"]),
         judging=frozenset(commands["judging"]),

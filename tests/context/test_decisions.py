@@ -1,0 +1,52 @@
+"""Which sentences of an agent are decisions, and which are guesses."""
+
+import pytest
+
+from plimsoll.context.ledger.statements import decisions_in, guesses_in
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The cleanest path is to teach the loader the variable before templates are rendered.",
+        "Option 2 seems simplest, since both callers already pass the reader.",
+        "The reason it runs twice is that the workflow is triggered by pushes and by pull requests.",
+        "The schema has no review threads, so I’m switching to the GraphQL endpoint.",
+        "The more robust approach is to compare hashes.",
+    ],
+)
+def test_a_sentence_that_weighs_ways_or_gives_a_reason_is_a_decision(sentence):
+    assert list(decisions_in(sentence)) == [sentence]
+
+
+def test_a_guess_after_a_stated_cause_does_not_make_the_cause_a_guess():
+    sentence = (
+        "This wasn’t caused by a commit; it is a newer build image, possibly amplified by dependencies."
+    )
+    assert list(decisions_in(sentence)) == [sentence]
+    assert list(guesses_in(sentence)) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The failure is probably caused by the newer image, because nothing else changed.",
+        "The root cause is likely the newer build image.",
+    ],
+)
+def test_a_cause_that_is_only_guessed_is_not_a_decision(sentence):
+    assert list(decisions_in(sentence)) == []
+    assert list(guesses_in(sentence)) == [sentence]
+
+
+def test_a_decision_that_introduces_a_list_includes_the_list():
+    text = (
+        "The cleanest approach is to:\n\n1. Add a reader for one row.\n2. Use it in both.\n\nNow the tests."
+    )
+    assert list(decisions_in(text)) == [
+        "The cleanest approach is to: Add a reader for one row; Use it in both"
+    ]
+
+
+def test_a_line_that_announces_a_decision_and_no_list_is_none():
+    assert list(decisions_in("Two problems are confirmed:\n\nHere is the table of all runs.")) == []
