@@ -138,10 +138,11 @@ def test_the_cache_names_the_reason_of_each_miss_and_answers_what_if_at_once(
     reasons = page.texts("td .tag")
     assert "First request" in reasons
     assert "Prefix changed by a compaction" in reasons
-    before = page.text(".what-if .figure")
+    before, recorded = page.text(".what-if .figure"), page.texts("td.figures-cell")
     page.choose(".what-if select", "claude-opus-4.1")
     after = page.text(".what-if .figure")
     assert before != after
+    assert page.texts("td.figures-cell") == recorded
     page.picture("cache")
     page.click("td .link:has-text('Show the change')")
     page.see(".columns")
@@ -179,6 +180,7 @@ def test_actions_in_the_page_leave_the_archive_as_those_of_the_terminal_do(
     page.see("dialog textarea")
     page.fill("dialog textarea", text)
     page.see("dialog .figure:has-text('written again')")
+    assert page.texts("dialog .diff .added, dialog .diff .removed") == ["Added:\n- The quay is 240 m long."]
     page.picture("edit")
     act(page, "The summary was edited")
     page.evaluate(f"location.hash = 'session={by_page}&message={last}'")

@@ -7,6 +7,7 @@ What a page should never do is noted as it happens: errors, dialogs, downloads w
 
 import json
 import sys
+import time
 from typing import Any
 
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
@@ -112,8 +113,15 @@ class Driver:
         self.page.locator(selector).first.wait_for()
 
     def until(self, expression: str) -> None:
-        """Wait until an expression is true."""
-        self.page.wait_for_function(expression)
+        """Wait until an expression is true.
+
+        Playwright's own wait evaluates it in a timer of the page, which the page's policy forbids.
+        """
+        ends = time.monotonic() + PATIENCE / 1_000
+        while not self.page.evaluate(expression):
+            if time.monotonic() > ends:
+                raise TimeoutError(f"{expression} was not true within {PATIENCE / 1_000:.0f} s")
+            self.page.wait_for_timeout(50)
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression."""

@@ -102,7 +102,7 @@ function Compact({ session, source, onClose, onDone, onMessage, onSearch }) {
 }
 
 function Difference({ before, after }) {
-  const pieces = globalThis.Diff.diffLines(before, after).filter((one) => one.added || one.removed).slice(0, 60);
+  const pieces = globalThis.Diff.diffLines(before, after, { ignoreNewlineAtEof: true }).filter((one) => one.added || one.removed).slice(0, 60);
   if (!pieces.length) return html`<p class="muted">No change yet.</p>`;
   return html`<div class="diff" role="region" aria-label="Changes" tabindex="0">${pieces.map((one) => html`<div class=${one.added ? "added" : "removed"}>
     <span class="hidden">${one.added ? "Added: " : "Removed: "}</span>${P.visible(one.value.slice(0, 4000))}</div>`)}</div>`;

@@ -48,9 +48,11 @@ P.REASONS = {
 };
 
 // Requests with what was read and written: as reported, or as the simulator has it where nothing was reported.
-function billedRequests(derived, model, ttl) {
+// What was reported keeps the prices of the model that was used, whatever is chosen under "What if".
+function billedRequests(derived, used, chosen, ttl) {
   const { requests } = derived;
   const isReported = requests.some((one) => one.usage && (one.usage.read || one.usage.written));
+  const model = isReported ? used : chosen;
   const card = P.models[model];
   const simulated = isReported || !card ? null
     : P.simulate(derived, { model, ttl, threshold: 1, target: 0.2, policy: "never", gap: P.hasTimes(requests) ? 0 : 30 });
@@ -83,10 +85,10 @@ function simulatedBill(request, before, card, ttl) {
 }
 
 P.Cache = ({ derived, cursor, onCursor, onMessage, onCompaction }) => {
-  const used = derived.requests.find((one) => one.usage)?.usage.model ?? derived.timeline.session.model;
-  const [model, setModel] = useState(P.cardFor(used) ?? "claude-sonnet-4.5");
+  const used = P.cardFor(derived.requests.find((one) => one.usage)?.usage.model ?? derived.timeline.session.model);
+  const [model, setModel] = useState(used ?? "claude-sonnet-4.5");
   const [ttl, setTtl] = useState("5m");
-  const { requests, isReported } = useMemo(() => billedRequests(derived, model, ttl), [derived, model, ttl]);
+  const { requests, isReported } = useMemo(() => billedRequests(derived, used, model, ttl), [derived, used, model, ttl]);
   const bars = useMemo(() => requests.map(({ bill }) => [bill.read, bill.written, bill.plain]), [requests]);
   const marks = useMemo(() => requests.filter((one) => one.miss && one.miss.kind !== "first")
     .map((one) => ({ index: one.index, tone: one.miss.kind === "compaction" ? "accent" : "danger" })), [requests]);
@@ -105,7 +107,7 @@ P.Cache = ({ derived, cursor, onCursor, onMessage, onCompaction }) => {
       <${P.Figure} label="Written" value=${P.count(sum((one) => one.bill.written))} tone="written" />
       <${P.Figure} label="Neither" value=${P.count(sum((one) => one.bill.plain))} tone="missed" />
       <${P.Figure} label="Misses" value=${P.count(missed.filter((one) => one.miss.kind !== "first").length)}
-        note=${`cost ${P.money(sum((one) => one.missCost))}`} />
+        note=${`cost ${P.money(missed.some((one) => one.missCost !== null) ? sum((one) => one.missCost) : null)}`} />
       <${P.Figure} label="Cost" value=${P.money(sum((one) => one.bill.money))} />
     </dl>
     <${P.Chart} bars=${bars} colours=${COLOURS} marks=${marks} cursor=${cursor} onCursor=${onCursor} describe=${describe}

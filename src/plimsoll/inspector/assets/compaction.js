@@ -45,7 +45,7 @@ function Figures({ detail }) {
     <${P.Figure} label="Messages" value=${`${P.count(detail.messages_before)} → ${P.count(detail.messages_after)}`} />
     <${P.Figure} label="Tokens" value=${`${P.count(detail.tokens_before)} → ${P.count(detail.tokens_after)}`}
       note=${saved > 0 ? `−${P.percent(saved)}` : ""} />
-    <${P.Figure} label="Waited" value=${P.span(detail.waited)} note=${`${P.span(detail.seconds)} in all`} />
+    <${P.Figure} label="Waited" value=${P.span(detail.waited)} note=${`took ${P.span(detail.seconds)}`} />
     <${P.Figure} label="Cost" value=${P.money(detail.money)} note=${P.plain(detail.model, 40)} />
     ${detail.author && html`<${P.Figure} label="Author" value=${P.plain(detail.author, 40)} />`}
   </dl>`;
