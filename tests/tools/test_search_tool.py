@@ -97,8 +97,8 @@ def test_results_come_in_pages(here, box):
 
 
 def test_nothing_found_is_said(here, box):
-    assert search(here, box, pattern="zzz") == ["no line fits 'zzz' here"]
-    assert search(here, box, pattern="zzz", target="names") == ["no file is named 'zzz' here"]
+    assert search(here, box, pattern="zzz") == ["No lines match 'zzz' here."]
+    assert search(here, box, pattern="zzz", target="names") == ["No files match 'zzz' here."]
 
 
 def test_a_pattern_that_is_no_expression_is_explained(here, box):

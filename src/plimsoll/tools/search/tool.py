@@ -124,8 +124,8 @@ def _shown(found: SearchResults, offset: int, limit: int, place: Workspace, argu
     elif not hits and offset:
         lines.append(f"[no more results; there are {len(found.hits)}]")
     elif not hits:
-        what = "file is named" if arguments.get("target") == "names" else "line fits"
-        lines.append(f"no {what} {arguments['pattern']!r} here")
+        what = "files" if arguments.get("target") == "names" else "lines"
+        lines.append(f"No {what} match {arguments['pattern']!r} here.")
     return "\n".join(lines)
 
 
