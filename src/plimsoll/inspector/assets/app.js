@@ -149,7 +149,7 @@ function Overview({ derived }) {
     <${P.Figure} label="Requests" value=${P.count(requests.length)} />
     <${P.Figure} label="Compactions" value=${P.count(done)} />
     <${P.Figure} label="Cost" value=${timeline.requests.money.length ? P.money(money) : "–"}
-      note=${requests.some((one) => !one.usage) ? "as far as recorded" : ""} />
+      note=${timeline.requests.money.length && requests.some((one) => !one.usage) ? "as far as recorded" : ""} />
   </dl>`;
 }
 

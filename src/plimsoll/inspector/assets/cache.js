@@ -124,7 +124,7 @@ P.Cache = ({ derived, cursor, onCursor, onMessage, onCompaction }) => {
 function Misses({ missed, onCursor, onCompaction, onMessage }) {
   const [shown, setShown] = useState(30);
   const listed = missed.toSorted((a, b) => (b.missCost ?? 0) - (a.missCost ?? 0)).slice(0, shown);
-  return html`<h3>Misses, most expensive first</h3><div class="table-box" tabindex="0" role="region" aria-label="Cache misses"><table>
+  return html`<h3>Misses, most expensive first</h3><div class="table-box" tabindex="0" role="region" aria-label="Cache misses"><table class="misses">
     <thead><tr><th scope="col">Request</th><th scope="col">Reason</th><th scope="col">What happened</th>
       <th scope="col" class="figures-cell">Tokens</th><th scope="col" class="figures-cell">Cost</th></tr></thead>
     <tbody>${listed.map((one) => html`<tr key=${one.index}><td><button class="link" onClick=${() => onCursor(one.index)}>${one.index + 1}</button></td>
