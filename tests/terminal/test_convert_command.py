@@ -124,8 +124,10 @@ def test_compress_prints_only_json_on_standard_output_with_json(run: Run) -> Non
     assert "codex resume" in result.stderr
 
 
-def test_a_session_is_found_by_its_id_in_any_agents_folder(run: Run) -> None:
-    written = run("convert", GOLDEN / "codex.jsonl", "--to", "claude-code").stdout.split()[-1]
+@pytest.mark.parametrize("target", PLACES)
+def test_a_session_is_found_by_its_id_in_any_agents_folder(run: Run, target: str) -> None:
+    run("convert", EXAMPLE, "--to", target)
+    written = run("convert", GOLDEN / "codex.jsonl", "--to", target).stdout.split()[-1]
     result = run("convert", written, "--to", "openai", "-o", "-")
     assert "8417" in result.stdout
 

@@ -159,3 +159,50 @@ def test_a_conversation_that_begins_with_the_assistant_gets_a_first_user_message
     ]
     found = read_again(written(Transcript(messages, "x"), "anthropic")).messages
     assert [message["role"] for message in found] == ["user", "assistant", "user"]
+
+
+DOCUMENT = {
+    "type": "file",
+    "file": {"filename": "tides.pdf", "file_data": f"data:application/pdf;base64,{'A' * 80}"},
+}
+STORED = {"type": "file", "file": {"file_id": "file-8417"}}
+
+
+def test_codex_gets_only_parts_and_roles_that_it_reads() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    sound = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+    messages: list[Message] = [
+        {"role": "user", "content": [DOCUMENT, {"type": "text", "text": "Read the table."}, sound]},
+        {"role": "assistant", "content": None, "refusal": "I may not."},
+        {"role": "system", "content": "You may."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "8417"}, DOCUMENT]},
+    ]
+    lines = [json.loads(line) for line in written(Transcript(messages, "x"), "codex").splitlines()]
+    items = [line["payload"] for line in lines if line["type"] == "response_item"]
+    assert [item.get("role", item["type"]) for item in items] == [
+        *("user", "assistant", "developer"),
+        *("function_call", "function_call_output"),
+    ]
+    document = "[document left out: tides.pdf, application/pdf, 1 page, 1 KB]"
+    parts = [item.get("content") or item.get("output") or [] for item in items]
+    assert [[(part["type"], part["text"]) for part in one] for one in parts] == [
+        [("input_text", said) for said in (document, "Read the table.", "[input_audio block left out]")],
+        [("output_text", "I may not.")],
+        [("input_text", "You may.")],
+        [],
+        [("input_text", "8417"), ("input_text", document)],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("target", "keeps"), [("openai", True), ("anthropic", False), ("claude-code", False)]
+)
+def test_a_file_that_another_provider_stores_is_described(target: str, keeps: bool) -> None:
+    messages: list[Message] = [{"role": "user", "content": [STORED, DOCUMENT]}]
+    transcript = Transcript(messages, "x")
+    data = written(transcript, target)
+    assert (b"file-8417" in data) is keeps
+    assert b"A" * 80 in data
+    notice = "1 document left out" in " ".join(for_target(transcript, target).notices)
+    assert notice is not keeps

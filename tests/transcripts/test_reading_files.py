@@ -157,6 +157,26 @@ class TestCodex:
         assert "9000" not in json.dumps(self.found.messages)
         assert any("rolled back" in notice for notice in self.found.notices)
 
+    def test_items_of_every_origin_are_read(self) -> None:
+        items = [
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]},
+            {"type": "function_call", "call_id": "c1", "name": "list", "namespace": "mcp", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "8417"},
+            {"type": "tool_search_call", "call_id": "c2", "arguments": {}},
+            {"type": "tool_search_output", "call_id": "c2", "tools": [{"type": "function", "name": "find"}]},
+            {"type": "image_generation_call", "id": "ig_1", "revised_prompt": "a harbour", "result": "AAAA"},
+            {"type": "agent_message", "content": [{"type": "input_text", "text": "The sub-agent is done."}]},
+        ]
+        (found,) = read("\n".join(json.dumps({"type": "response_item", "payload": item}) for item in items))
+        assert found.notices == ()
+        calls = [call["function"] for message in found.messages for call in message.get("tool_calls", ())]
+        assert [call["name"] for call in calls] == ["mcp__list", "tool_search", "image_generation"]
+        assert json.loads(calls[2]["arguments"]) == {"prompt": "a harbour"}
+        _, tools, image = [message["content"] for message in found.messages if message["role"] == "tool"]
+        assert "find" in tools
+        assert image == [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]
+        assert found.messages[-1] == {"role": "user", "name": "meta", "content": "The sub-agent is done."}
+
     def test_images_are_kept(self) -> None:
         assert any(isinstance(m["content"], list) for m in self.found.messages)
 

@@ -57,11 +57,8 @@ def read_source(source: str) -> list[Transcript]:
 
 
 def _agent_session(session: str) -> Path | None:
-    for folder in FOLDERS:
-        for path in folder.here(os.environ, Path.home()).all_sessions():
-            if session in path.name:
-                return path
-    return None
+    found = (folder.here(os.environ, Path.home()).session(session) for folder in FOLDERS)
+    return next((path for path in found if path is not None), None)
 
 
 def _stored(name: str) -> Transcript:

@@ -48,6 +48,13 @@ class AgentFolder(ABC):
     def sessions(self, project: str) -> Iterator[Path]:
         """The sessions of one project, or recent ones of all projects, newest first."""
 
+    def session(self, session: str) -> Path | None:
+        """The file of the session with this id; the newest if there are several."""
+        return next(newest_first(path for path in self.all_sessions() if self._holds(path, session)), None)
+
+    def _holds(self, path: Path, session: str) -> bool:
+        return session in path.name
+
     @abstractmethod
     def place(self, stamp: SessionStamp) -> Path:
         """The file for a new session."""
@@ -145,6 +152,10 @@ class GeminiCliFolder(AgentFolder):
             (self.root / "projects.json").write_text(listed, "utf-8")
             (self.root / "tmp" / name / ".project_root").write_text(stamp.project, "utf-8")
 
+    def _holds(self, path: Path, session: str) -> bool:
+        # The name has only the start of the id.
+        return session[:8] in path.name and _recorded_id(path) == session
+
     def _projects(self) -> dict[str, str]:
         """The name of each project's folder."""
         found = _json_in(self.root / "projects.json")
@@ -201,13 +212,23 @@ def _slug(project: str) -> str:
 
 
 def _recorded_directory(path: Path) -> str | None:
-    try:
-        with path.open("rb") as handle:
-            first = json.loads(handle.readline())
-    except (OSError, ValueError, RecursionError):
-        return None
+    first = _first_line_of(path)
     payload = first.get("payload") if isinstance(first, dict) else None
     return payload.get("cwd") if isinstance(payload, dict) else None
+
+
+def _recorded_id(path: Path) -> str | None:
+    """The id in the first line of a Gemini CLI session, or in an older one's only object."""
+    facts = _json_in(path) if path.suffix == ".json" else _first_line_of(path)
+    return facts.get("sessionId") if isinstance(facts, dict) else None
+
+
+def _first_line_of(path: Path) -> Any:
+    try:
+        with path.open("rb") as handle:
+            return json.loads(handle.readline())
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _json_in(path: Path) -> Any:

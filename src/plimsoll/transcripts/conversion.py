@@ -17,8 +17,13 @@ from plimsoll.models import estimate_messages_tokens_rough
 from plimsoll.transcripts.agent_folders import FOLDERS, AgentFolder
 from plimsoll.transcripts.formats.format import SessionStamp, WritableFormat
 from plimsoll.transcripts.formats.registry import writable_format
-from plimsoll.transcripts.portable import made_valid, split_system_prompt, without_private_fields
-from plimsoll.transcripts.transcript import Transcript
+from plimsoll.transcripts.portable import (
+    made_valid,
+    split_system_prompt,
+    without_files,
+    without_private_fields,
+)
+from plimsoll.transcripts.transcript import Transcript, counted
 from plimsoll.transcripts.writer import json_line, write_file
 
 # Targets by their names on the command line, with the format that each is written in.
@@ -29,8 +34,9 @@ _PRIVATE_MODE = 0o600  # of a session in an agent's folder
 
 
 def for_target(transcript: Transcript, target: str) -> Transcript:
-    """The conversation for a target, before a compaction: without another agent's system prompt."""
+    """The conversation for a target, before a compaction: without what the target cannot read."""
     format = _format(target)
+    transcript = _with_readable_files(transcript, target)
     if format is None:
         return replace(transcript, written_as=target)
     system, said = split_system_prompt(transcript.messages)
@@ -43,6 +49,26 @@ def for_target(transcript: Transcript, target: str) -> Transcript:
     return replace(
         transcript, messages=said, written_as=format.dialect.name, notices=(*transcript.notices, notice)
     )
+
+
+def _with_readable_files(transcript: Transcript, target: str) -> Transcript:
+    """The conversation with a description in place of each file that the target cannot read."""
+    format, source = _format(target), writable_format(transcript.format)
+    keeps_files = format is None or format.keeps_files
+    dialect = format.dialect if format else dialect_named(target)
+    issuer = source.dialect if source else transcript.dialect
+    if keeps_files and dialect.provider == issuer.provider:
+        return transcript
+    messages, left_out = without_files(transcript.messages, stored_only=keeps_files)
+    if not left_out:
+        return transcript
+    reader = format.program if format else dialect.title
+    notice = f"{counted(left_out, 'document', 'documents')} left out: {reader} cannot read {_them(left_out)}"
+    return replace(transcript, messages=messages, notices=(*transcript.notices, notice))
+
+
+def _them(number: int) -> str:
+    return "it" if number == 1 else "them"
 
 
 def converted(transcript: Transcript, target: str, *, is_changed: bool) -> Transcript:

@@ -4,6 +4,7 @@
     thinking, signatures, item ids  removed: only the provider that issued them accepts them
     calls and results               in pairs, with ids and names that every provider accepts
     empty messages                  removed
+    documents the target lacks      described: files stored at another provider, and all where none is possible
 
 An unchanged conversation that stays with its agent keeps everything.
 """
@@ -14,7 +15,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from plimsoll.dialects.blocks.tool_ids import CallIds
-from plimsoll.messages import SYSTEM_ROLES, Message, Part, call_name, parts_of, repair, tool_calls
+from plimsoll.messages import (
+    SYSTEM_ROLES,
+    Message,
+    Part,
+    call_name,
+    media_of,
+    parts_of,
+    repair,
+    tool_calls,
+)
+from plimsoll.models.media_facts import facts_of
 
 _PRIVATE = frozenset(
     {"thinking_blocks", "block_order", "reasoning_content", "reasoning", "reasoning_details"}
@@ -34,6 +45,35 @@ def split_system_prompt(messages: Sequence[Message]) -> tuple[list[Message], lis
 def without_private_fields(messages: Sequence[Message]) -> list[Message]:
     """The messages without provider-specific fields."""
     return [_public(message) for message in messages]
+
+
+def without_files(messages: Sequence[Message], *, stored_only: bool) -> tuple[list[Message], int]:
+    """The messages with a description in place of each file, and the number of files.
+
+    `stored_only`: only of files that the messages name by the id that their provider gave them.
+    """
+    left_out = 0
+    changed = []
+    for message in messages:
+        if any(_is_leaving(part, stored_only) for part in media_of(message)):
+            parts = parts_of(message)
+            kept = [_described(part) if _is_leaving(part, stored_only) else part for part in parts]
+            left_out += sum(_is_leaving(part, stored_only) for part in parts)
+            message = {**message, "content": kept}
+        changed.append(message)
+    return changed, left_out
+
+
+def _is_leaving(part: Part, stored_only: bool) -> bool:
+    file = part.get("file")
+    if part.get("type") != "file" or not isinstance(file, dict):
+        return False
+    return not stored_only or not (file.get("file_data") or file.get("file_url"))
+
+
+def _described(part: Part) -> Part:
+    described = facts_of(part).described
+    return {"type": "text", "text": f"[document left out{': ' if described else ''}{described}]"}
 
 
 def made_valid(messages: Sequence[Message]) -> list[Message]:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from plimsoll.dialects import RESPONSES
+from plimsoll.dialects.responses.calls import qualified
 from plimsoll.messages import Message, call_ids, text_of
 from plimsoll.transcripts.formats.chat import blocks_of
 from plimsoll.transcripts.formats.format import Record, SessionStamp, WritableFormat
@@ -29,7 +30,11 @@ _RESPONSES_ITEMS = frozenset(
 _VERSION = "0.166.0"  # the Codex version that resuming is tested with
 _PART_KINDS = {"input_text": "text", "output_text": "text", "text": "text", "summary_text": "text"}
 _INJECTED = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<INSTRUCTIONS>")
+_IMAGE_CALL = "image_generation_call"
+_OF_PROVIDER = ("web_search_call", _IMAGE_CALL)
 _SEARCHED = "[The provider ran this search; its result is not in the log]"
+_READABLE_PARTS = frozenset({"input_text", "output_text", "input_image"})
+_READABLE_OUTPUTS = frozenset({"input_text", "input_image"})
 
 
 class CodexFormat(WritableFormat):
@@ -40,6 +45,7 @@ class CodexFormat(WritableFormat):
     program = "Codex"
     dialect = RESPONSES
     keeps_system_prompt = True
+    keeps_files = False
 
     def recognises(self, record: Any) -> bool:
         if not isinstance(record, dict):
@@ -76,9 +82,25 @@ class CodexFormat(WritableFormat):
         for message in messages[len(prompts) :]:
             for wire in self.dialect.written([message], stamp.model):
                 for item in wire.get("items", [wire]):
-                    yield {"timestamp": stamp.time, "type": "response_item", "payload": item}
+                    yield {"timestamp": stamp.time, "type": "response_item", "payload": _readable(item)}
             if (event := _event(message)) is not None:
                 yield {"timestamp": stamp.time, "type": "event_msg", "payload": event}
+
+
+def _readable(item: dict[str, Any]) -> dict[str, Any]:
+    """The item as Codex reads it: without the roles and parts for which Codex skips the whole item."""
+    if item.get("role") == "system":
+        item = {**item, "role": "developer"}
+    key, known = ("output", _READABLE_OUTPUTS) if "output" in item else ("content", _READABLE_PARTS)
+    if not isinstance(parts := item.get(key), list):
+        return item
+    kind = "output_text" if item.get("role") == "assistant" else "input_text"
+    return {**item, key: [part if part["type"] in known else _as_text(part, kind) for part in parts]}
+
+
+def _as_text(part: dict[str, Any], kind: str) -> dict[str, Any]:
+    text = next((part[key] for key in ("text", "refusal") if isinstance(part.get(key), str)), None)
+    return {"type": kind, "text": f"[{part['type']} left out]" if text is None else text}
 
 
 def _event(message: Message) -> dict[str, Any] | None:
@@ -116,15 +138,16 @@ class _RolloutLog:
         kind = str(item.get("type"))
         if kind == "message":
             self._message(item)
-        elif kind == "web_search_call":
-            call_id = str(item.get("id") or f"search_{line}")
-            self._call(call_id, "web_search", item.get("action"))
-            self.messages.append({"role": "tool", "tool_call_id": call_id, "content": _SEARCHED})
+        elif kind in _OF_PROVIDER:
+            self._answered_call(kind, item, line)
+        elif kind == "agent_message" and (said := _content(item.get("content"))):
+            self.messages.append({"role": "user", "name": "meta", "content": said})
         elif kind.endswith("_output") and isinstance(item.get("call_id"), str):
             self.messages.append(_result(item))
         elif kind.endswith("_call"):
             call_id = item.get("call_id") or item.get("id") or f"call_{line}"
-            self._call(str(call_id), str(item.get("name") or kind.removesuffix("_call")), _arguments(item))
+            name = str(item.get("name") or kind.removesuffix("_call"))
+            self._call(str(call_id), qualified(name, item.get("namespace")), _arguments(item))
         elif kind == "reasoning":
             self.passed_over["reasoning"] += 1
 
@@ -161,6 +184,17 @@ class _RolloutLog:
         else:
             said: Message = {"role": role, "content": content}
             self.messages.append({**said, "name": "meta"} if _is_injected(said) else said)
+
+    def _answered_call(self, kind: str, item: dict[str, Any], line: int) -> None:
+        """A tool that the provider ran: the item is the call and its result."""
+        name = kind.removesuffix("_call")
+        call_id = str(item.get("id") or f"{name}_{line}")
+        is_image = kind == _IMAGE_CALL
+        self._call(
+            call_id, name, {"prompt": item.get("revised_prompt") or ""} if is_image else item.get("action")
+        )
+        result = _image(item) if is_image else _SEARCHED
+        self.messages.append({"role": "tool", "tool_call_id": call_id, "content": result})
 
     def _call(self, call_id: str, name: str, arguments: Any) -> None:
         text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
@@ -215,11 +249,22 @@ def _arguments(item: dict[str, Any]) -> Any:
 
 
 def _result(item: dict[str, Any]) -> Message:
-    output = item.get("output", item.get("tools"))
+    output = item.get("output")
     if isinstance(output, dict) and isinstance(output.get("content"), str):
         output = output["content"]
-    content = _content(output) if isinstance(output, str | list) else json.dumps(output, ensure_ascii=False)
+    if isinstance(output, str | list):
+        content = _content(output)
+    else:
+        content = json.dumps(item.get("tools") if output is None else output, ensure_ascii=False)
     return {"role": "tool", "tool_call_id": item["call_id"], "content": content or ""}
+
+
+def _image(item: dict[str, Any]) -> str | list[dict[str, Any]]:
+    """The result of a call that generates an image."""
+    data = item.get("result")
+    if not isinstance(data, str) or not data:
+        return str(item.get("status") or "")
+    return [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}]
 
 
 def _content(content: Any) -> str | list[dict[str, Any]]:

@@ -81,6 +81,7 @@ class WritableFormat(TranscriptFormat):
     program: ClassVar[str]  # "Claude Code"
     dialect: ClassVar[Dialect]  # that the agent uses with its provider
     keeps_system_prompt: ClassVar[bool] = False  # whether a session has one; agents mostly add their own
+    keeps_files: ClassVar[bool] = True  # whether a session can hold documents
 
     @abstractmethod
     def lines(self, messages: Sequence[Message], stamp: SessionStamp) -> Iterator[dict[str, Any]]:
