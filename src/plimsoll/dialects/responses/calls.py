@@ -1,11 +1,11 @@
 """Calls of tools that the client runs ⇄ canonical tool calls.
 
-    function_call       name and arguments unchanged; a tool in a namespace is called `namespace__name`
+    function_call       name and arguments unchanged
     custom_tool_call    the free text is the argument `input`
     local_shell_call, shell_call, apply_patch_call, computer_call, tool_search_call, …
                         the type is the tool name, and the action is its arguments
 
-Every other dialect sees an ordinary function call.
+A tool in a namespace is called `namespace__name`. Every other dialect sees an ordinary function call.
 """
 
 import json
@@ -38,7 +38,8 @@ def call_from(item: Item) -> tuple[dict[str, Any], Item]:
         return _call(call_id, qualified(name, item.get("namespace")), arguments), rest
     if kind == "custom_tool_call" and isinstance(item.get("input"), str):
         name, text = str(rest.pop("name", "")), rest.pop("input")
-        return _call(call_id, name, json.dumps({FREE_TEXT: text}, ensure_ascii=False)), rest
+        named = qualified(name, item.get("namespace"))
+        return _call(call_id, named, json.dumps({FREE_TEXT: text}, ensure_ascii=False)), rest
     asked = {key: value for key, value in item.items() if key not in _ITEM_FIELDS}
     rest = {key: value for key, value in rest.items() if key in _ITEM_FIELDS}
     return _call(call_id, kind.removesuffix("_call"), json.dumps(asked, ensure_ascii=False)), rest
@@ -48,16 +49,16 @@ def call_item(call: dict[str, Any], rest: Item) -> Item:
     """The item of a canonical call; `rest` contains its other fields."""
     kind = rest.get("type", "function_call")
     base = {"type": kind, **rest, "call_id": str(call.get("id") or "")}
+    name = call_name(call)
+    if isinstance(rest.get("namespace"), str):
+        name = name.removeprefix(rest["namespace"] + SEPARATOR)
     if kind == "function_call":
-        name = call_name(call)
-        if isinstance(rest.get("namespace"), str):
-            name = name.removeprefix(rest["namespace"] + SEPARATOR)
         return {**base, "name": name, "arguments": arguments_text(call) or "{}"}
     arguments = arguments_of(call)
     if kind == "custom_tool_call":
         text = arguments.get(FREE_TEXT)
         free = text if isinstance(text, str) else arguments_text(call)
-        return {**base, "name": call_name(call), FREE_TEXT: free}
+        return {**base, "name": name, FREE_TEXT: free}
     return {**base, **arguments}
 
 

@@ -9,6 +9,7 @@ from plimsoll.dialects.openai.messages import all_reasoning
 from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.responses.items import assistant_message, items_of
 from plimsoll.dialects.responses.parts import EXTRAS
+from plimsoll.dialects.responses.request import tools_of
 from plimsoll.dialects.responses.signed_thinking import sealed
 from plimsoll.dialects.responses.tools import tool_names
 from plimsoll.dialects.usage import Usage, usage_from_openai
@@ -93,7 +94,7 @@ def answer_items(message: Message, seed: str, asked: dict[str, Any], seal: Seal 
     if isinstance(own, dict) and own.get("order"):
         return items_of(message)
     items = [*reasoning_items(message, seal), *items_of(message)]
-    kinds = tool_names(asked.get("tools") or ())
+    kinds = tool_names(tools_of(asked))
     calls = iter(tool_calls(message))
     finished: list[Item] = []
     for nth, item in enumerate(items):

@@ -22,6 +22,7 @@ from plimsoll.dialects.reply import (
 )
 from plimsoll.dialects.responses.parts import EXTRAS
 from plimsoll.dialects.responses.reply import Seal, called_item, envelope, item_id, with_id
+from plimsoll.dialects.responses.request import tools_of
 from plimsoll.dialects.responses.signed_thinking import sealed
 from plimsoll.dialects.responses.stream_errors import error_object
 from plimsoll.dialects.responses.stream_events import EventNumbers, whole_item
@@ -42,7 +43,7 @@ class ResponsesStreamEncoder(SequentialEncoder):
     def __init__(self, asked: dict[str, Any], created: int, seal: Seal = sealed) -> None:
         super().__init__()
         self._asked, self._created, self._seal = asked, created, seal
-        self._kinds = tool_names(asked.get("tools") or ())
+        self._kinds = tool_names(tools_of(asked))
         self._numbers = EventNumbers()
         self._id, self._model, self._begun, self._failed = "", "", False, False
         self._output: list[Item] = []

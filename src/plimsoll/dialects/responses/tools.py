@@ -2,11 +2,11 @@
 
     {"type": "function", name, description, parameters, strict}   ⇄   {"type": "function", "function": {…}}
     {"type": "custom", …}                                         ⇄   a function with one text, `input`
-    {"type": "namespace", name, tools}                            ⇄   its functions, each as `namespace__name`
+    {"type": "namespace", name, tools}                            ⇄   its tools, each as `namespace__name`
     web_search, local_shell, mcp, …                               ⇄   unchanged; other dialects omit them
 
 A tool that is not a plain function keeps its original definition under the key `responses`, so that it is encoded
-unchanged. A namespace is written at the position of its first function.
+unchanged. A namespace is written at the position of its first tool.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,6 +16,10 @@ from plimsoll.dialects.request import Tool, ToolChoice
 from plimsoll.dialects.responses.calls import FREE_TEXT, qualified
 from plimsoll.dialects.responses.parts import EXTRAS
 
+_CALLS = {
+    "function": "function_call",
+    "custom": "custom_tool_call",
+}  # the items that call a tool of this type
 _FUNCTION_KEYS = ("name", "description", "parameters", "strict")
 _NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 
@@ -72,11 +76,9 @@ def _names(tools: Iterable[Any], namespace: Any) -> Iterator[tuple[str, dict[str
         kind, name = tool.get("type"), str(tool.get("name") or "")
         if kind == "namespace":
             yield from _names(tool.get("tools") or (), name)
-        elif kind == "custom":
-            yield name, {"type": "custom_tool_call"}
-        elif kind == "function":
+        elif kind in _CALLS:
             own = {"namespace": namespace} if namespace else {}
-            yield qualified(name, namespace), {"type": "function_call", **own}
+            yield qualified(name, namespace), {"type": _CALLS[kind], **own}
 
 
 def _decoded(tool: dict[str, Any]) -> Iterator[Tool]:
@@ -88,16 +90,20 @@ def _decoded(tool: dict[str, Any]) -> Iterator[Tool]:
     elif kind == "namespace" and isinstance(tool.get("tools"), list) and tool["tools"]:
         inner = [one for one in tool["tools"] if isinstance(one, dict)]
         for nth, one in enumerate(inner):
-            named = {**one, "type": "function", "name": qualified(str(one.get("name")), tool.get("name"))}
-            yield {**_function(named), EXTRAS: {} if nth else tool}
+            named = {**one, "name": qualified(str(one.get("name")), tool.get("name"))}
+            function = _free_text(named) if one.get("type") == "custom" else _function_of(named)
+            yield {"type": "function", "function": function, EXTRAS: {} if nth else tool}
     else:
         yield dict(tool)
 
 
 def _function(tool: dict[str, Any]) -> Tool:
-    function = {key: tool[key] for key in _FUNCTION_KEYS if key in tool}
-    plain: Tool = {"type": "function", "function": function}
+    plain: Tool = {"type": "function", "function": _function_of(tool)}
     return plain if _encoded(plain) == tool else {**plain, EXTRAS: tool}
+
+
+def _function_of(tool: dict[str, Any]) -> dict[str, Any]:
+    return {key: tool[key] for key in _FUNCTION_KEYS if key in tool}
 
 
 def _free_text(tool: dict[str, Any]) -> dict[str, Any]:
