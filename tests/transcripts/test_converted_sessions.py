@@ -204,5 +204,24 @@ def test_a_file_that_another_provider_stores_is_described(target: str, keeps: bo
     data = written(transcript, target)
     assert (b"file-8417" in data) is keeps
     assert b"A" * 80 in data
-    notice = "1 document left out" in " ".join(for_target(transcript, target).notices)
+    notice = "1 file left out" in " ".join(for_target(transcript, target).notices)
     assert notice is not keeps
+
+
+@pytest.mark.parametrize("target", ["openai", "anthropic", "codex", "claude-code"])
+def test_files_that_google_stores_are_described_for_others(target: str) -> None:
+    stored = [
+        {"fileData": {"mimeType": mime, "fileUri": uri}}
+        for mime, uri in [
+            ("application/pdf", "gs://harbour/tides.pdf"),
+            ("image/png", "https://generativelanguage.googleapis.com/v1beta/files/8417"),
+        ]
+    ]
+    body = {"contents": [{"role": "user", "parts": [{"text": "Read both."}, *stored]}]}
+    (transcript,) = read_stream(io.BytesIO(json.dumps(body).encode()), "it.json")
+    text = written(transcript, target).decode()
+    assert "gs://" not in text
+    assert "googleapis" not in text
+    assert "[document left out]" in text
+    assert any("2 files left out" in notice for notice in for_target(transcript, target).notices)
+    assert "gs://" in written(transcript, "gemini").decode()

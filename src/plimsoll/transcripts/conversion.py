@@ -63,7 +63,7 @@ def _with_readable_files(transcript: Transcript, target: str) -> Transcript:
     if not left_out:
         return transcript
     reader = format.program if format else dialect.title
-    notice = f"{counted(left_out, 'document', 'documents')} left out: {reader} cannot read {_them(left_out)}"
+    notice = f"{counted(left_out, 'file', 'files')} left out: {reader} cannot read {_them(left_out)}"
     return replace(transcript, messages=messages, notices=(*transcript.notices, notice))
 
 

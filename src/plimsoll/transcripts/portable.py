@@ -33,6 +33,8 @@ _PRIVATE = frozenset(
 )
 _ILLEGAL_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
 LONGEST_NAME = 64  # OpenAI's limit for tool names; others accept more
+_READABLE_ANYWHERE = ("data:", "http://", "https://")
+_GOOGLE = "https://generativelanguage.googleapis.com/"  # serves a stored file only to its owner
 OPENING = "[The conversation begins with the assistant's message.]"
 
 
@@ -50,7 +52,7 @@ def without_private_fields(messages: Sequence[Message]) -> list[Message]:
 def without_files(messages: Sequence[Message], *, stored_only: bool) -> tuple[list[Message], int]:
     """The messages with a description in place of each file, and the number of files.
 
-    `stored_only`: only of files that the messages name by the id that their provider gave them.
+    `stored_only`: only of files that a provider stores, which the messages name by an id or an address of its own.
     """
     left_out = 0
     changed = []
@@ -65,15 +67,20 @@ def without_files(messages: Sequence[Message], *, stored_only: bool) -> tuple[li
 
 
 def _is_leaving(part: Part, stored_only: bool) -> bool:
-    file = part.get("file")
-    if part.get("type") != "file" or not isinstance(file, dict):
+    kind = part.get("type")
+    file = part.get(kind) if kind in ("file", "image_url") else None
+    if not isinstance(file, dict):
         return False
-    return not stored_only or not (file.get("file_data") or file.get("file_url"))
+    if kind == "file" and not stored_only:
+        return True
+    place = next((file[key] for key in ("file_data", "file_url", "url") if file.get(key)), None)
+    return not isinstance(place, str) or not place.startswith(_READABLE_ANYWHERE) or place.startswith(_GOOGLE)
 
 
 def _described(part: Part) -> Part:
-    described = facts_of(part).described
-    return {"type": "text", "text": f"[document left out{': ' if described else ''}{described}]"}
+    facts = facts_of(part)
+    described = f": {facts.described}" if facts.described else ""
+    return {"type": "text", "text": f"[{facts.kind} left out{described}]"}
 
 
 def made_valid(messages: Sequence[Message]) -> list[Message]:
