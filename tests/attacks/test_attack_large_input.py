@@ -96,6 +96,17 @@ def test_a_body_that_stands_for_too_much_is_refused(url: str, path: str, body: b
     assert http().get(f"{url}/healthz").status_code == 200
 
 
+@pytest.mark.parametrize(
+    "action", ["generateContent", "streamGenerateContent?alt=sse", "countTokens", "embedContent"]
+)
+def test_a_long_model_name_in_the_path_is_refused_like_one_in_the_body(url: str, action: str) -> None:
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}
+    refused = http().post(f"{url}/v1beta/models/{'m' * 257}:{action}", json=body)
+    assert (refused.status_code, refused.json()["error"]["status"]) == (400, "INVALID_ARGUMENT")
+    assert "at most 256" in refused.text
+    assert http().get(f"{url}/v1/models/{'m' * 257}").status_code == 400
+
+
 def test_commas_and_brackets_inside_of_texts_do_not_count(url: str) -> None:
     text = 'a, [b], {"c": "\\"[" } ' * 20_000
     body = {"model": "claude-sonnet-4-5", "max_tokens": 5, "messages": [{"role": "user", "content": text}]}

@@ -12,6 +12,7 @@ from hostile_upstream import HostileUpstream, Reply
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll.config import Settings
 from plimsoll.errors import UserError
 from plimsoll.gateway.upstream.target import path_segment
 
@@ -50,6 +51,22 @@ def test_a_name_never_leaves_the_list_of_models(tmp_path: Path) -> None:
         statuses = {name: get(gateway.url, f"/v1/models/{name}") for name in ESCAPES}
         assert server.requests == []
     assert set(statuses.values()) <= {400, 404}, statuses
+
+
+@pytest.mark.parametrize("action", ["generateContent", "streamGenerateContent", "countTokens"])
+@pytest.mark.parametrize("dialect", ["gemini", "openai"])
+def test_a_model_in_the_path_of_a_request_never_leaves_the_models(
+    tmp_path: Path, action: str, dialect: str
+) -> None:
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}
+    with upstream() as server:
+        google = {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": f"{server.url}/v1beta"}
+        settings, keys = (Settings(), google) if dialect == "gemini" else (server.settings(dialect), KEYS)
+        with RunningGateway(settings, tmp_path, environ=keys) as gateway:
+            for name in ESCAPES:
+                refused = http().post(f"{gateway.url}/v1beta/models/{name}:{action}", json=body)
+                assert refused.status_code in (400, 404, 405), (name, refused.text)
+            assert server.requests == []
 
 
 @pytest.mark.parametrize(("name", "sent"), NAMES.items())

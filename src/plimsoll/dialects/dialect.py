@@ -151,6 +151,10 @@ class Dialect(ABC):
         """The body with the earlier messages instead of the id."""
         return body
 
+    def account_field(self, body: Body) -> str:
+        """A field that uses what the upstream stores in the account of its key; empty if there is none."""
+        return ""
+
     def is_stored(self, body: Body) -> bool:
         """Whether a later request may continue the reply to this one; called only if `keeps_replies`."""
         return True

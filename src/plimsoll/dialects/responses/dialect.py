@@ -53,6 +53,8 @@ _SHARED = (
     "service_tier",
     "user",
 )
+# An earlier response, a conversation, and a response that outlives its request.
+_ACCOUNT_FIELDS = ("previous_response_id", "conversation", "background")
 
 
 class ResponsesDialect(Dialect):
@@ -102,6 +104,9 @@ class ResponsesDialect(Dialect):
 
     def continues(self, body: Body) -> str:
         return str(body.get("previous_response_id") or "")
+
+    def account_field(self, body: Body) -> str:
+        return next((name for name in _ACCOUNT_FIELDS if body.get(name)), "")
 
     def expanded(self, body: Body, earlier: Sequence[WireMessage]) -> Body:
         lead, said = split(body)

@@ -4,13 +4,15 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from plimsoll.dialects import Dialect
+from plimsoll.dialects.addresses import path_segment
+from plimsoll.errors import UserError
 from plimsoll.gateway.asgi import Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.body_reader import BodyReader
 from plimsoll.gateway.dropin.chain import root_for
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.failures import failures_sent
 from plimsoll.gateway.http.array_stream import as_json_array
-from plimsoll.gateway.http.body import read_body
+from plimsoll.gateway.http.body import bad_request, read_body, require_model_name
 from plimsoll.gateway.http.disconnects import until_disconnect
 from plimsoll.settings.gateway import GatewaySection
 
@@ -40,6 +42,7 @@ class DropInEndpoint:
         if self._dialect.is_array_stream(scope["path"], query):
             send = as_json_array(send)
         async with failures_sent(send, self._dialect):
+            _require_model(self._dialect.model_of({}, scope["path"]))
             raw = await read_body(receive, named.get(b"content-length"), self._limits)
             root = root_for(named, self._dialect)
             body, analysis = await self._reader().read(raw, self._dialect, root, self._limits)
@@ -49,3 +52,14 @@ class DropInEndpoint:
                 await self._serve(request, send)
             else:
                 await until_disconnect(self._serve(request, send), receive)
+
+
+def _require_model(model: str) -> None:
+    """Refuse a model in the path that is no model name. Empty if the path names none."""
+    if not model:
+        return
+    require_model_name(model)
+    try:
+        path_segment(model)
+    except UserError as error:
+        raise bad_request(str(error)) from None

@@ -25,12 +25,20 @@ from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.failures import failures_sent
 from plimsoll.gateway.dropin.metering import MARGIN, max_spending
 from plimsoll.gateway.dropin.request_handler import RequestHandler, Reserve
+from plimsoll.gateway.dropin.shared_account import refuse_shared_account
 from plimsoll.gateway.http import jsontext
-from plimsoll.gateway.http.body import LARGE_BYTES, Refused, bad_request, parse_body, read_body
+from plimsoll.gateway.http.body import (
+    LARGE_BYTES,
+    Refused,
+    bad_request,
+    parse_body,
+    read_body,
+    require_model_name,
+)
 from plimsoll.gateway.http.disconnects import until_disconnect
 from plimsoll.gateway.http.masking import StreamMask, masking
 from plimsoll.gateway.telemetry.request_facts import current_key, note_upstream, note_usage
-from plimsoll.gateway.upstream.headers import client_key, returned_headers
+from plimsoll.gateway.upstream.headers import returned_headers
 from plimsoll.gateway.upstream.pool import UpstreamResponse
 from plimsoll.gateway.upstream.target import Target
 from plimsoll.models import card_for
@@ -143,8 +151,10 @@ def _listed(dialect: Dialect, method: str, path: str) -> tuple[ForwardedPath, st
     """The listed path that matches the client's path, the upstream path, and the model in it."""
     for one in forwarded_paths(dialect.name):
         if method in one.methods and (values := one.values(path)) is not None:
+            model = values.get("model", "")
+            require_model_name(model)
             try:
-                return one, one.written(values), values.get("model", "")
+                return one, one.written(values), model
             except UserError as error:
                 raise bad_request(str(error)) from None
     raise Refused(404, "not_found_error", f"{dialect.title} clients cannot use {method} {path[:200]} here.")
@@ -158,14 +168,9 @@ def _require_reachable(asked: _Forwarded, target: Target) -> None:
             "not_found_error",
             f"The upstream speaks {target.dialect.title}'s format and has no {asked.listed.path}.",
         )
-    is_own = target.endpoint.key is None and bool(client_key(asked.request.named))
-    if asked.listed.stored and current_key() is not None and not is_own:
-        raise Refused(
-            403,
-            "permission_error",
-            "Files and batches belong to the account of the upstream's key, which the callers of this gateway share. "
-            "Send your own provider key, and the gateway's as x-plimsoll-key. The gateway forwards yours if "
-            "it has none itself.",
+    if asked.listed.stored:
+        refuse_shared_account(
+            asked.request, target, "Files and batches belong to the account of the upstream's key"
         )
 
 

@@ -13,8 +13,9 @@ from plimsoll.gateway.asgi import Receive, Scope, Send, caller_in
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.failures import failures_sent
 from plimsoll.gateway.dropin.request_handler import RequestHandler, without_keys
+from plimsoll.gateway.dropin.shared_account import refuse_account_fields
 from plimsoll.gateway.http import jsontext
-from plimsoll.gateway.http.body import bad_request
+from plimsoll.gateway.http.body import bad_request, require_model_name
 from plimsoll.gateway.http.masking import masking
 from plimsoll.gateway.http.responses import JSON, send_error, send_whole
 from plimsoll.gateway.upstream.headers import returned_headers
@@ -43,6 +44,7 @@ class Models:
 
     async def _list(self, request: ClientRequest, target: Target, name: str, send: Send) -> None:
         handler, dialect = self._handler(), request.dialect
+        require_model_name(name)
         try:
             url = target.model_url(name) if name else target.models_url
         except UserError as error:
@@ -65,6 +67,7 @@ async def count_tokens(handler: RequestHandler, request: ClientRequest, send: Se
     target = await handler.target(request)
     send = masking(send, target.secrets)
     async with failures_sent(send, request.dialect):
+        refuse_account_fields(request, target)
         out = handler.outgoing(request, target)
         handler.recognizer.peek(out)
         if out.is_translated:

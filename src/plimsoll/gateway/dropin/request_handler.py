@@ -49,6 +49,7 @@ from plimsoll.gateway.dropin.relay import Keep, relay
 from plimsoll.gateway.dropin.reply_store import ReplyStore
 from plimsoll.gateway.dropin.request_writer import RequestWriter
 from plimsoll.gateway.dropin.response_headers import opening_headers
+from plimsoll.gateway.dropin.shared_account import refuse_account_fields
 from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.gateway.http import jsontext
@@ -102,6 +103,7 @@ class RequestHandler:
         target = await self.target(request)
         send = masking(send, target.secrets)
         async with failures_sent(send, request.dialect):
+            refuse_account_fields(request, target)
             compaction_reply = request.dialect.compaction_reply(request.body, request.path)
             if compaction_reply is None:
                 await self._serve(request, target, send)

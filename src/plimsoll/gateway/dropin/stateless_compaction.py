@@ -142,7 +142,7 @@ def _options(body: dict[str, Any]) -> CompactionOptions:
         where = ".".join(map(str, first["loc"])) or "the body"
         detail = f"{where}: {first['msg']}. See docs/gateway.md for the fields of {COMPACT_PATH}."
         raise bad_request(detail) from None
-    require_model_name(options.request)
+    require_model_name(options.request.get("model"))
     return options
 
 

@@ -80,13 +80,12 @@ def parse_body(raw: bytes, limits: GatewaySection) -> dict[str, Any]:
             f"The request's body is nested more than {limits.depth_limit} levels deep (gateway.depth_limit)."
         )
         raise bad_request(detail)
-    require_model_name(body)
+    require_model_name(body.get("model"))
     return body
 
 
-def require_model_name(body: dict[str, Any]) -> None:
+def require_model_name(model: object) -> None:
     """Refuse an unreasonably long model name."""
-    model = body.get("model")
     if isinstance(model, str) and len(model) > _LONGEST_MODEL_NAME:
         detail = f"The model's name has {len(model):,} characters; at most {_LONGEST_MODEL_NAME} are allowed."
         raise bad_request(detail)
