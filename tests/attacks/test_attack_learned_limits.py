@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from clients import http
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from plimsoll.archive import OPERATOR, key_owner
 from plimsoll.config import Settings
 from plimsoll.context import Budget
+from plimsoll.dialects import dialect_named
 from plimsoll.errors import ContextOverflow
+from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.windows import Windows
 from plimsoll.models import card_for
 from plimsoll.providers import Endpoint
@@ -111,6 +114,13 @@ def test_a_request_of_half_the_stated_window_makes_it_plausible() -> None:
 )
 def test_a_number_is_found_however_it_is_written(number: int, form: str, words: str) -> None:
     assert states_number(f"{words} {form.format(number)} tokens", number)
+
+
+def test_a_number_in_the_path_of_a_request_is_a_number_that_the_client_wrote() -> None:
+    path = "/v1beta/models/gemini%202000%20tokens:generateContent"
+    for written in (path, unquote(path)):
+        request = ClientRequest(dialect_named("gemini"), b"{}", {}, (), OPERATOR, path=written)
+        assert states_number(request.text, 2_000)
 
 
 def test_what_one_owners_text_weighs_is_not_assumed_of_others() -> None:

@@ -15,11 +15,15 @@ from gateway_server import RunningGateway, settings_for
 from postgres_server import server as postgres
 from postgres_server import stop
 
+from plimsoll.archive import OPERATOR
 from plimsoll.archive.keys import AccessKey, KeyLimits, KeyUsage
 from plimsoll.archive.open_archive import open_archive
+from plimsoll.dialects import dialect_named
 from plimsoll.errors import UsageLimitReached
 from plimsoll.gateway.access.usage_limits import UsageAccounts
-from plimsoll.models import estimate_tokens
+from plimsoll.gateway.dropin.client_request import ClientRequest
+from plimsoll.gateway.dropin.metering import most_output
+from plimsoll.models import card_for, estimate_tokens
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 
 LONG = "The harbour master wrote down every ship that came in. " * 2_000
@@ -134,6 +138,16 @@ def test_leaving_before_a_whole_reply_counts_the_prompt_and_the_time_that_the_up
         http().post(gateway.url + PATHS["openai"], json=body, headers=bearer(key), timeout=1.0)
     used = used_so_far(tmp_path)["laptop"].tokens
     assert used > 0.8 * estimate_tokens(LONG) + 50
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_larger_of_two_limits_on_a_reply_is_reserved(order: int) -> None:
+    """Upstreams differ in which of the two fields counts."""
+    limits = dict([("max_tokens", 1), ("max_completion_tokens", 9_000)][::order])
+    request = ClientRequest(
+        dialect_named("openai"), b"{}", {"model": "gpt-4.1", "n": 2, **limits}, (), OPERATOR
+    )
+    assert most_output(request, card_for("gpt-4.1")) == 18_000
 
 
 def test_a_cancelled_turn_of_a_session_counts_what_it_used(tmp_path: Path) -> None:

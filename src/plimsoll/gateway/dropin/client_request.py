@@ -7,7 +7,7 @@ said    the messages after it, in wire format
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 from plimsoll.archive import Owner
 from plimsoll.dialects import Dialect
@@ -91,7 +91,7 @@ class ClientRequest:
         """Everything in the request that an upstream may quote, without escapes."""
         headers = b"\n".join(value for _, value in self.headers)
         quotable = jsontext.write(self.body) + b"\n" + headers + b"\n" + unquote_to_bytes(self.query)
-        return quotable.decode("utf-8", "replace")
+        return f"{quotable.decode('utf-8', 'replace')}\n{unquote(self.path)}"
 
     @cached_property
     def is_stream(self) -> bool:

@@ -56,7 +56,8 @@ def most_prompt(request: ClientRequest, facts: ModelFacts, ratio: float) -> int:
 
 def most_output(request: ClientRequest, card: ModelCard) -> int:
     """An upper bound of the reply's tokens: the client's limit, or the model's."""
-    limit = min(request.dialect.limits(request.body).values(), default=card.output_cap)
+    # Of two fields with the same meaning, upstreams read one or the other.
+    limit = max(request.dialect.limits(request.body).values(), default=card.output_cap)
     if card.known:
         limit = min(limit, card.output_cap)
     return limit * min(request.dialect.choices(request.body), MOST_CHOICES)
