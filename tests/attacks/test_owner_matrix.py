@@ -9,7 +9,9 @@ from archive_driver import STORES
 from owner_matrix import CASES, OWNERS, Belongings, Case, World, unknown
 
 from plimsoll.archive import Archive, Owner
+from plimsoll.archive.replies import ReplyArchive
 from plimsoll.archive.sql.archive import SqlArchive
+from plimsoll.archive.sql.replies import SqlReplies
 
 
 def public(kind: type) -> set[str]:
@@ -79,3 +81,59 @@ def test_the_same_calls_find_what_is_ones_own(world: World, operation: str) -> N
         archive = world.archives[owner]
         found = [world.outcome(lambda call=call: call) for call in case(archive, own, own)]
         assert any(own.word in one for one in found)
+
+
+# Ids that no column stores: a NUL for one database, half a surrogate pair for all.
+UNSTORABLE = ("\x00", "\ud800", "n:\ud800", "%", "_" * 20, "x" * 100_000)
+
+
+def test_ids_that_no_database_stores_belong_to_nobody(world: World) -> None:
+    """Each call ends as with an id that nobody has, not with an error of the database."""
+    for attacker, own in world.belongings.items():
+        for id in UNSTORABLE:
+            other = Belongings(
+                session=id, word="nobodysword", node=id, view=own.view, handle=id, lease=unknown(own).lease
+            )
+            for operation in (
+                "session",
+                "messages",
+                "items",
+                "node",
+                "fork",
+                "pins",
+                "find_by_handle",
+                "sessions",
+            ):
+                case = CASES[operation]
+                assert case is not None
+                for outcome in called(world, case, attacker, other):
+                    assert outcome == "[]" or outcome.startswith(("UnknownSession", "UserError")), outcome
+
+
+REPLY_CASES = {"keep", "history"}
+
+
+def test_every_call_of_stored_replies_is_in_the_matrix() -> None:
+    assert public(ReplyArchive) == public(SqlReplies) == REPLY_CASES
+    for name in REPLY_CASES:
+        assert "owner" not in inspect.signature(getattr(ReplyArchive, name)).parameters
+
+
+@pytest.mark.parametrize("name", ["responses/caller/resp_1", *UNSTORABLE])
+def test_replies_of_other_owners_are_neither_read_nor_continued_nor_replaced(world: World, name: str) -> None:
+    async def attack() -> None:
+        replies = {owner: world.store.replies(owner) for owner in OWNERS}
+        for victim in OWNERS:
+            await replies[victim].keep(name, "", "what the victim said")
+            for attacker in OWNERS:
+                if attacker == victim:
+                    continue
+                assert await replies[attacker].history(name) == []
+                await replies[attacker].keep("mine", name, "a continuation")
+                assert await replies[attacker].history("mine") == []
+                await replies[attacker].keep(name, "", "forged")
+                assert await replies[victim].history(name) == ["what the victim said"]
+                await replies[attacker].keep(name, "nobody's", "")  # as if it had none
+            await replies[victim].keep(name, "nobody's", "")
+
+    world.runner.run(attack())

@@ -50,3 +50,17 @@ def test_a_room_remembers_its_session_and_how_far_its_answer_was_sent(archive: D
     archive.reopen()
     assert asked(archive, lambda mail: mail.room("!harbour")) == ChatRoom("one", "one:3:1")
     assert asked(archive, lambda mail: mail.room("!quay")) == ChatRoom()
+
+
+def test_names_and_words_that_no_database_stores_are_stored_without_those_characters(archive: Driver):
+    odd = IncomingMessage(
+        "!har\ud800bour", "$\ud800", "@\ud800:example.org", "ima\ud800ge", "unreadable", "\ud800da"
+    )
+    assert asked(archive, lambda mail: mail.receive([odd, HELLO], "s1")) == [odd, HELLO]
+    assert asked(archive, lambda mail: mail.receive([odd], "s2")) == [odd], "it is stored once"
+    stored = asked(archive, lambda mail: mail.waiting())[0]
+    assert stored == IncomingMessage("!har bour", "$ ", "@ :example.org", "ima ge", "unreadable", " da")
+    asked(archive, lambda mail: mail.update_room(odd.place, session="one", told=f"{odd.event}:1"))
+    assert asked(archive, lambda mail: mail.room(odd.place)) == ChatRoom("one", "$ :1")
+    asked(archive, lambda mail: mail.settle([odd]))
+    assert asked(archive, lambda mail: mail.waiting()) == [HELLO]

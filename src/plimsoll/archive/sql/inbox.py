@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from plimsoll.archive.encoding import storable
 from plimsoll.archive.inbox import ChatRoom, Inbox, IncomingMessage
 from plimsoll.archive.sql.connection import Database, SqlConnection
 
@@ -32,8 +33,9 @@ class SqlInbox(Inbox):
             )  # first: other writers for the account wait here
             waiting = []
             for one in messages:
-                name = (self._account, one.place, one.event)
-                await db.run(_LETTER, (*name, one.sender, one.text, one.kind, one.speaker, now))
+                name = (self._account, storable(one.place), storable(one.event))
+                said = (storable(one.sender), storable(one.text), one.kind, storable(one.speaker))
+                await db.run(_LETTER, (*name, *said, now))
                 if await db.row(_WAITS, name):
                     waiting.append(one)
             return waiting
@@ -64,12 +66,14 @@ class SqlInbox(Inbox):
             for one in messages:
                 await db.run(
                     "UPDATE letters SET settled = ?, body = '' WHERE account = ? AND place = ? AND event = ?",
-                    (now, self._account, one.place, one.event),
+                    (now, self._account, storable(one.place), storable(one.event)),
                 )
 
         await self._database.write(work, repeatable=True)
 
     async def room(self, place: str) -> ChatRoom:
+        place = storable(place)
+
         async def work(db: SqlConnection) -> ChatRoom:
             found = await db.row(
                 "SELECT session, told FROM mail_rooms WHERE account = ? AND place = ?", (self._account, place)
@@ -79,6 +83,8 @@ class SqlInbox(Inbox):
         return await self._database.read(work)
 
     async def update_room(self, place: str, *, session: str | None = None, told: str | None = None) -> None:
+        place, told = storable(place), None if told is None else storable(told)
+
         async def work(db: SqlConnection) -> None:
             await db.run(
                 "INSERT INTO mail_rooms (account, place) VALUES (?, ?) ON CONFLICT (account, place) DO NOTHING",

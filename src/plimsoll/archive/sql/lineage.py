@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from plimsoll.archive.encoding import storable
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Session
 from plimsoll.archive.sql.connection import SqlConnection
@@ -60,6 +61,7 @@ async def find_anywhere(db: SqlConnection, id: str) -> SessionRow:
 
 
 async def _found(db: SqlConnection, id: str, lock: str, own: str, whose: Sequence[str]) -> SessionRow:
+    id = storable(id)
     exact = await db.row(f"{SELECT} WHERE s.id = ? AND s.state = 'active' AND {own}{lock}", (id, *whose))
     if exact:
         return row_of(exact)

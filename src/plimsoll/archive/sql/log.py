@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from plimsoll.archive.encoding import EncodedMessage
+from plimsoll.archive.encoding import EncodedMessage, storable
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import AppendResult, StoredMessage
 from plimsoll.archive.sql.connection import Record, SqlConnection
@@ -34,6 +34,7 @@ async def append(
     after: int | None,
 ) -> AppendResult:
     """Add the messages of the turn that are not stored yet. See `Archive.append`."""
+    turn = storable(turn)
     known = await _turn(db, row, turn)
     if known is None:
         _require_end(row, after)

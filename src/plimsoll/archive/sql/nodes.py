@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from plimsoll.archive.encoding import to_json
+from plimsoll.archive.encoding import storable, to_json
 from plimsoll.archive.ids import edges_of, node_id
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.records import Node, NodeLink, Source, Span
@@ -50,12 +50,12 @@ async def insert(db: SqlConnection, row: SessionRow, node: Node) -> None:
 
 async def exists(db: SqlConnection, node: str, owner: Owner) -> bool:
     """Whether a node is stored in one of the owner's sessions."""
-    return await db.row(f"{_SELECT} WHERE n.id = ? AND s.owner = ?", (node, owner)) is not None
+    return await db.row(f"{_SELECT} WHERE n.id = ? AND s.owner = ?", (storable(node), owner)) is not None
 
 
 async def load(db: SqlConnection, node: str, owner: Owner) -> Node:
     """The owner's node with this id."""
-    values = await db.row(f"{_SELECT} WHERE n.id = ? AND s.owner = ?", (node, owner))
+    values = await db.row(f"{_SELECT} WHERE n.id = ? AND s.owner = ?", (storable(node), owner))
     if values is None:
         raise UserError(f"There is no node {node!r}. `plimsoll sessions show ID --compactions` names them.")
     return await _node(db, values)

@@ -1,5 +1,6 @@
 """Replies that clients continue, in an SQL table."""
 
+from plimsoll.archive.encoding import storable
 from plimsoll.archive.owners import Owner
 from plimsoll.archive.replies import KEPT_SECONDS, ReplyArchive
 from plimsoll.archive.sql.connection import Database, SqlConnection
@@ -20,7 +21,7 @@ class SqlReplies(ReplyArchive):
         async def work(db: SqlConnection) -> None:
             now = await db.now()
             await db.run("DELETE FROM replies WHERE time < ?", (now - KEPT_SECONDS,))
-            await db.run(_KEEP, (self._owner, name, before, body, now))
+            await db.run(_KEEP, (self._owner, storable(name), storable(before), body, now))
 
         # The client waits for this. A reply that a power failure took is unknown, like one that is too old.
         await self._database.write(work, repeatable=True, awaits_disk=False)
@@ -29,7 +30,7 @@ class SqlReplies(ReplyArchive):
         async def work(db: SqlConnection) -> list[str]:
             bodies: list[str] = []
             seen: set[str] = set()
-            wanted = name
+            wanted = storable(name)
             while wanted and wanted not in seen:
                 seen.add(wanted)
                 found = await db.row(

@@ -109,6 +109,7 @@ async def newest_first(
 ) -> list[Session]:
     """Sessions of an owner, or of all owners (None, for administration), most recently changed first."""
     own, whose = ("AND s.owner = ? ", [owner]) if owner is not None else ("", [])
+    prefix = storable(prefix)
     rows = await db.rows(
         f"{SELECT} WHERE s.state = 'active' AND s.id >= ? AND s.id < ? {own}"
         "ORDER BY s.updated DESC, s.id DESC LIMIT ? OFFSET ?",

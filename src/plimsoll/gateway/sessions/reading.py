@@ -75,7 +75,7 @@ async def _body(
         return operation.body()
     kind = headers.get(b"content-type", b"application/json").decode("latin-1").split(";")[0].strip().lower()
     if kind != "application/json":
-        raise problem(415, f"The body must be application/json, not {kind[:_LONGEST] or 'ignore_event'}.")
+        raise problem(415, f"The body must be application/json, not {kind[:_LONGEST] or 'empty'}.")
     if len(raw) < LARGE_BYTES:
         return _validated(raw, operation.body, limits)
     return await asyncio.to_thread(_validated, raw, operation.body, limits)
