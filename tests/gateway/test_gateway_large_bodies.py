@@ -294,8 +294,8 @@ def test_a_body_in_pieces_is_the_body_with_what_the_event_loop_would_find_in_it(
     assert known is not None
     assert known.frame == frame_of(dialect, here.lead, here.tools)
     one, other = (ClientConversation(dialect, here.lead, OPERATOR) for _ in range(2))
-    one.extend(here.said, chain_of(ROOT, map(dialect.unmarked, here.said)))
-    other.extend(ClientRequest(dialect, b"", found, (), OPERATOR).said, known.chain, known)
+    one.extend(here.messages, chain_of(ROOT, map(dialect.unmarked, here.messages)))
+    other.extend(ClientRequest(dialect, b"", found, (), OPERATOR).messages, known.chain, known)
     assert (one.chain, one.ends, one.log, one.tokens) == (other.chain, other.ends, other.log, other.tokens)
     assert [type(m) for m in one.log] == [type(m) for m in other.log]
 

@@ -71,8 +71,8 @@ def test_a_node_that_was_written_again_takes_the_place_of_the_first():
 
 def test_only_more_than_four_neighbours_of_one_depth_become_one():
     leaves = [leaf(n, n) for n in range(1, 7)]
-    assert tree_of(leaves[:FAN_IN]).ripe() == ()
-    assert tree_of(leaves).ripe() == tuple(leaves[:FAN_IN])
+    assert tree_of(leaves[:FAN_IN]).due() == ()
+    assert tree_of(leaves).due() == tuple(leaves[:FAN_IN])
 
 
 def test_a_run_is_cut_between_tool_groups_into_parts_of_about_equal_weight(host):

@@ -163,7 +163,8 @@ def test_what_is_typed_before_control_c_stops_a_turn_stays_at_the_prompt_and_is_
         screen.press("t", "h", "r", "e", "e", "C-c")
         screen.wait_for("stopped")
         screen.wait_for("› Two.\n  three")
-        assert len(server.requests) == 1
+        # The turn may be stopped before its request arrives.
+        assert not any("Two." in str(request.body) for request in server.requests)
 
 
 def test_the_embedded_model_talks_compacts_with_a_focus_and_takes_it_back(home, embedded_home):

@@ -1,7 +1,7 @@
 """A client's request: the raw body, parsed once, and what its dialect reads from it.
 
-lead    the system prompt
-said    the messages after it, in wire format
+lead      the system prompt
+messages  the messages after it, in wire format
 """
 
 from dataclasses import dataclass, field
