@@ -25,6 +25,7 @@ class _Patterns(NamedTuple):
     """The compiled patterns of the data file."""
 
     blocks: re.Pattern[str]
+    hints: tuple[str, ...]
     openings: re.Pattern[str]
 
 
@@ -45,7 +46,7 @@ def _own_text(text: str) -> str:
     patterns = _patterns()
     if patterns.openings.match(text):
         return ""
-    if "<" not in text and "[" not in text and "Full transcript" not in text:
+    if "<" not in text and not any(hint in text for hint in patterns.hints):
         return text
     return patterns.blocks.sub("", _ARGUMENTS.sub(_arguments, text)).strip()
 
@@ -58,9 +59,11 @@ def _arguments(found: re.Match[str]) -> str:
 @cache
 def _patterns() -> _Patterns:
     data = tomllib.loads(files("plimsoll.messages").joinpath("harness.toml").read_text("utf-8"))
-    tags = "|".join(map(re.escape, data["tags"]))
+    tags = "|".join(re.sub("[-_]", "[-_]", tag) for tag in data["tags"])
     # The closing tag of a name with a space repeats the whole name.
     block = rf"<(?P<tag>{tags})(?:\s[^>]*)?>.*?(?:</(?P=tag)>|\Z)"
     pieces = "|".join(f"(?:{piece})" for piece in data["pieces"])
     openings = "|".join(f"(?:{opening})" for opening in data["openings"])
-    return _Patterns(re.compile(f"{block}|{pieces}", re.DOTALL | re.MULTILINE), re.compile(openings))
+    return _Patterns(
+        re.compile(f"{block}|{pieces}", re.DOTALL | re.MULTILINE), tuple(data["hints"]), re.compile(openings)
+    )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from plimsoll.context.ledger.entries import ABOUT, CONSTRAINTS, MUST, LedgerEntry
 from plimsoll.context.ledger.evidence import JOINT
+from plimsoll.context.ledger.open_work import CONTINUE, REPLIED
 from plimsoll.context.ledger.polarity import contradicts
 from plimsoll.context.ledger.reported_checks import CONTRADICTS
 from plimsoll.context.ledger.template import parse_sections, section_lines
@@ -33,7 +34,6 @@ _NEAR = 100  # characters on each side of a term in which the words that explain
 _WORK = "In Progress"
 _LAST_SAID = "- Last said: "
 _REPEATS = ("- Later: ", "- User: ")  # before the newest request under Goal and Critical Context
-_CONTINUE = "- Continue: "  # the same under Next Steps
 _SAME_START = 100  # characters
 _LONGEST_JOINED = 400  # characters of a line with several sentences of one message
 _BESIDES = 2  # lines for the goal and the newest request
@@ -125,7 +125,7 @@ def beside_model(entries: Sequence[LedgerEntry], said: str) -> list[LedgerEntry]
     written = parse_sections(said)
     has_work, has_steps = (bool(section_lines(written.get(title, ""))) for title in (_WORK, "Next Steps"))
     current = [one.text.removeprefix("- ")[:_SAME_START] for one in entries if one.section == _WORK]
-    repeats = (*_REPEATS, _CONTINUE) if has_steps else _REPEATS
+    repeats = (*_REPEATS, CONTINUE, REPLIED) if has_steps else _REPEATS
     repeated = tuple(mark + text for mark in repeats for text in current)
     return [
         one

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD
 from plimsoll.context.ledger.listed_rules import constraints_in
-from plimsoll.context.ledger.outcome import one_line
-from plimsoll.context.ledger.outcomes import cleaned, program_output
+from plimsoll.context.ledger.notifications import read_notifications
+from plimsoll.context.ledger.outcome import call_line, one_line
+from plimsoll.context.ledger.outcomes import cleaned, command_of, program_output
 from plimsoll.context.ledger.patches import is_patch, patch_text
 from plimsoll.context.ledger.personal import without_requests_to_forget
 from plimsoll.context.ledger.quoted import own_words, rules_in
@@ -40,7 +41,7 @@ from plimsoll.context.ledger.statements import (
     question_in,
     ticked_in,
 )
-from plimsoll.context.ledger.tool_facts import call_read, read_call, read_result
+from plimsoll.context.ledger.tool_facts import call_read, command_line, read_call, read_result
 from plimsoll.context.ledger.values import may_supersede, supersedes
 from plimsoll.context.ledger.words import content_words, overlap
 from plimsoll.messages import (
@@ -135,6 +136,7 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
             facts.constraints.pop(sentence, None)
             facts.constraints[sentence] = StatedConstraint(sentence, position, name)
     if rules or is_harness:
+        read_notifications(facts, text, position)
         reading.quote(text, "shown", TOLD, position)
         return
     said = cleaned(without_harness_text(message))
@@ -170,6 +172,8 @@ def _without_forgotten(facts: ConversationFacts, said: str, position: int) -> st
 def _read_assistant(reading: _Reading, message: Message, position: int) -> None:
     facts, text = reading.facts, text_of(message).strip()
     calls = tool_calls(message)
+    if calls and facts.requests and facts.requests[-1].status == "answered":
+        facts.requests[-1].status = "open"  # the text before was no final reply
     if text:
         _read_said(reading, text, position, is_final=not calls)
     note = _note_of(redact(text)) if text else ""
@@ -222,11 +226,17 @@ def _read_result(reading: _Reading, made: Called, result: str, position: int) ->
         return
     if found.answer.startswith(REFUSED):
         # A page can imitate a refusal, so it is reported but does not become a rule.
-        text = f"The person {one_line(found.answer, 240)}"
+        text = f"The person {REFUSED} {_named(made)}{one_line(found.answer.removeprefix(REFUSED), 240)}"
     else:
         text = f"Asked by the agent, the person answered: {one_line(found.answer, 240)}"
         _rulings(facts).take_up(found.answer, position)
     _latest(facts.decisions, Decision(text, position))
+
+
+def _named(made: Called) -> str:
+    """A call as a sentence names it."""
+    command = command_of(made.arguments)
+    return f"`{one_line(command_line(command) if command else call_line(made.call), _LONGEST_NOTE)}`"
 
 
 def _rulings(facts: ConversationFacts) -> Rulings:

@@ -14,33 +14,43 @@
 listed as open that they have closed.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 
 from plimsoll.context.ledger.earlier import EarlierItems, add_earlier, earlier_items, merged_files
-from plimsoll.context.ledger.entries import ABOUT, CONSTRAINTS, FROM_TOOL, MUST, LedgerEntries, LedgerEntry
+from plimsoll.context.ledger.entries import CONSTRAINTS, FROM_TOOL, MUST, LedgerEntries, LedgerEntry
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
 from plimsoll.context.ledger.failures import open_failures
 from plimsoll.context.ledger.moves import changed_paths, current_name
+from plimsoll.context.ledger.open_work import (
+    ANSWERED_LENGTH,
+    ASKED_LENGTH,
+    add_in_progress,
+    add_next_steps,
+    in_short,
+    known_sources,
+)
 from plimsoll.context.ledger.outcome import one_line
-from plimsoll.context.ledger.outcomes import check_of, covers, is_lookup_tool, kinds_of, printed_file
-from plimsoll.context.ledger.requests import aims_of, request_at, task_in
+from plimsoll.context.ledger.outcomes import (
+    check_of,
+    covers,
+    is_lookup_tool,
+    is_routine,
+    printed_file,
+)
+from plimsoll.context.ledger.requests import aims_of
 from plimsoll.context.ledger.speakers import is_about_speaker
-from plimsoll.context.ledger.state import ConversationFacts, Event, PersonRequest
+from plimsoll.context.ledger.state import ConversationFacts, Event
 from plimsoll.context.ledger.template import EVIDENCE
-from plimsoll.context.ledger.todos import FINISHED, OPEN
+from plimsoll.context.ledger.todos import FINISHED
 from plimsoll.context.ledger.weights import weights
 from plimsoll.secrets import redact
 
 _SHOWN = {True: 160, False: 110}  # characters of a failed call, and of any other
-_DRAWN = re.compile("[\u2500-\u259f]+")  # box-drawing and block characters
-_MOST_DRAWN = 1  # runs of them in a line of text, such as the rule after a title
 _SHORT_RESULT = 60
-_AIM, _ASKED, _ANSWERED = 580, 500, 240  # characters of a request under Goal, In Progress and Done
+_AIM = 580  # characters of a request under Goal
 _FIRST_ASKED, _LAST_ASKED = 20, 120  # requests to consider; no summary has room for more
 _LAST_IN_CHAT = 6  # requests
 _LAST_GUESSES = 6
-_NAMED_FILES = 2  # in a next step
 _PERSONAL = 0.0025  # value per character of a personal statement in a chat
 _IN_AN_AGENTS_WORK = 0.05  # factor if tools are used
 
@@ -58,11 +68,11 @@ def entries_of(
     earlier = earlier_items(previous)
     _add_constraints(entries, now)
     _add_aims(entries, now, [line for line, _ in earlier["Goal"]])
-    _add_in_progress(entries, now)
+    add_in_progress(entries, now)
     _add_blocked(entries, now)
     _add_done(entries, facts, now)
     _add_decisions(entries, now)
-    _add_next_steps(entries, now)
+    add_next_steps(entries, now)
     _add_context(entries, now)
     same = changed_paths(facts.files)
     _add_files(entries, facts, earlier, same)
@@ -104,7 +114,13 @@ def _add_personal(entries: LedgerEntries, facts: ConversationFacts, now: Convers
     """Add current personal statements; they matter most in a chat without tools."""
     value = _PERSONAL if facts.is_chat else _PERSONAL * _IN_AN_AGENTS_WORK
     ruled = {**now.constraints, **({} if now.is_chat else now.wishes)}.keys() - _about_speaker(now)
+    shown: dict[int, list[str]] = {}
+    for entry in entries.all:
+        if entry.sources:
+            shown.setdefault(entry.sources[0], []).append(entry.text)
     for line, source in facts.personal.lines(now.personal, ruled):
+        if not now.is_chat and any(line.partition(": ")[2] in text for text in shown.get(source, ())):
+            continue  # the whole message is under another heading
         # Valued by length, so that long statements compete with short ones; newer ones have priority.
         worth = value * len(line) * (1 + source / max(1, now.messages))
         entries.add("Critical Context", f"- {line}", source, worth, sources=(source,))
@@ -128,8 +144,8 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
     if now.is_chat:
         return  # personal statements in a chat are under Critical Context, with their speaker
     newest = now.newest_request
-    shown = _in_short(newest.text, _ASKED) if newest else ""
-    opening = {_in_short(aim.text, _AIM) for aim in aims_of(now.requests)[:1]}
+    shown = in_short(newest.text, ASKED_LENGTH) if newest else ""
+    opening = {in_short(aim.text, _AIM) for aim in aims_of(now.requests)[:1]}
     for order, one in enumerate(now.wishes.values(), len(now.constraints)):
         if one.text not in shown and one.text not in opening:
             entries.add(CONSTRAINTS, f"- {one.text}", order, known.wish, sources=(one.source,))
@@ -139,7 +155,7 @@ def _add_aims(entries: LedgerEntries, now: ConversationFacts, earlier: Collectio
     """Add the requests that set a goal, except those that an earlier summary states already."""
     for number, aim in enumerate(aims_of(now.requests)):
         first = number == 0 and not earlier
-        text = _in_short(aim.text, _AIM)
+        text = in_short(aim.text, _AIM)
         line = f"- {text}" if first else f"- Later: {text}"
         if f"- {text}" in earlier or line in earlier:
             continue
@@ -149,51 +165,8 @@ def _add_aims(entries: LedgerEntries, now: ConversationFacts, earlier: Collectio
             number,
             MUST + 1 if first else MUST,
             key=f"{ASKED}:{aim.source}",
-            sources=_known(aim.source),
+            sources=known_sources(aim.source),
         )
-
-
-def _add_in_progress(entries: LedgerEntries, now: ConversationFacts) -> None:
-    newest = now.newest_request
-    if newest is not None:
-        text = f"- {_request_line(now, newest)}"
-        entries.add("In Progress", text, 0, MUST + 1, sources=_known(*newest.sources))
-    for item, status in now.todos.items.items():
-        if status == "in_progress":
-            entries.add("In Progress", f"- {item}", 1, sources=_known(now.todos.sources.get(item)))
-    said = _without_drawings(redact(now.last_said))
-    if said:
-        text = f"- Last said: {one_line(said, 400)}"
-        entries.add("In Progress", text, 2, 1.0, sources=_known(now.last_said_at))
-
-
-def _without_drawings(text: str) -> str:
-    """A text without frames, rules and diagrams, which are unreadable on one line."""
-    lines = (line for line in text.splitlines() if len(_DRAWN.findall(line)) <= _MOST_DRAWN)
-    return _DRAWN.sub(" ", "\n".join(lines)).strip()
-
-
-def _in_short(text: str, limit: int) -> str:
-    """A person's message; for a long one, its task, or else its beginning and end, which usually contain it."""
-    said = " ".join(redact(text).split())
-    if len(said) <= limit:
-        return said
-    task = task_in(text)
-    if task:
-        return one_line(redact(task), limit)
-    begins = limit * 2 // 3
-    return f"{said[:begins]} … {said[begins + 3 - limit :]}"
-
-
-def _request_line(now: ConversationFacts, request: PersonRequest) -> str:
-    """The line for a request; a short reply includes what it agrees to."""
-    said = _in_short(request.text, _ASKED)
-    about = request_at(now.requests, request.about) if request.about is not None else None
-    on = f'{ABOUT}{one_line(redact(about.text), _ANSWERED)}"' if about else ""
-    if request.kind == "reply":
-        offer = f" to: {one_line(redact(request.offer), _ANSWERED)}" if request.offer else ""
-        return f'"{said}"{offer}{on}'
-    return f"{said}{on}"
 
 
 def _add_blocked(entries: LedgerEntries, now: ConversationFacts) -> None:
@@ -214,13 +187,13 @@ def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: Conversatio
     known = weights()
     for item, status in now.todos.items.items():
         if status in FINISHED:
-            entries.add("Done", f"- {item}", 0, 0.8, sources=_known(now.todos.sources.get(item)))
+            entries.add("Done", f"- {item}", 0, 0.8, sources=known_sources(now.todos.sources.get(item)))
     for commit in facts.commits.values():
         entries.add("Done", f"- commit {commit.text}", commit.source, known.commit, sources=(commit.source,))
     newest = {check.newest.position: check.newest for check in now.checks.values()}
     for event in (*facts.commands.values(), *facts.actions.values()):
-        if not event.outcome.failed and printed_file(event.command):
-            continue  # a read of a file, which has a line of its own
+        if not event.outcome.failed and (printed_file(event.command) or is_routine(event.command)):
+            continue  # a read of a file, which has a line of its own, or a preparation
         _add_event(entries, event, now, event.position in newest or _is_fixed(event, newest.values()))
     _add_answered(entries, facts, now)
 
@@ -235,12 +208,12 @@ def _add_answered(entries: LedgerEntries, facts: ConversationFacts, now: Convers
     for number, one in enumerate(asked):
         if not _FIRST_ASKED <= number < len(asked) - _LAST_ASKED:
             done = f" ({one.changes} edits)" if one.changes else ""
-            done += f" — answered: {one_line(one.answer, _ANSWERED)}" if one.answer else ""
-            text = f"- Asked: {one_line(redact(one.text), _ANSWERED)}{done}"
-            if one.status == "withdrawn" or one_line(one.text, _ANSWERED) in now.wishes:
+            done += f" — answered: {one_line(one.answer, ANSWERED_LENGTH)}" if one.answer else ""
+            text = f"- Asked: {one_line(redact(one.text), ANSWERED_LENGTH)}{done}"
+            if one.status == "withdrawn" or one_line(one.text, ANSWERED_LENGTH) in now.wishes:
                 continue  # a wish is under Constraints
             key = f"{ASKED}:{one.source}"
-            entries.add("Done", text, one.source, weights().asked, key, sources=_known(one.source))
+            entries.add("Done", text, one.source, weights().asked, key, sources=known_sources(one.source))
 
 
 def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, counts: bool) -> None:
@@ -320,61 +293,7 @@ def _add_files(
         entries.quote(quoted, parent)
 
 
-def _add_next_steps(entries: LedgerEntries, now: ConversationFacts) -> None:
-    """Add open items in order, then failing checks, then the current work; the first is the next step."""
-    order = 0
-    for status in ("in_progress", *OPEN):
-        for item, known in now.todos.items.items():
-            if known == status:
-                entries.add(
-                    "Next Steps", f"- {item}", order, MUST, sources=_known(now.todos.sources.get(item))
-                )
-                order += 1
-    for event in reversed(open_failures(now)):
-        if event.command:
-            told = f": {one_line(event.outcome.line, 160)}" if event.outcome.line else ""
-            text = f"- Fix `{one_line(event.line, 160)}`, which fails{told}"
-            entries.add("Next Steps", text, order, 2.0, sources=(event.position,))
-            order += 1
-    if now.question is not None:
-        text = f"- Waiting for the answer to: {one_line(now.question.text, 200)}"
-        entries.add("Next Steps", text, order, 2.0, sources=(now.question.source,))
-        order += 1
-    newest = now.newest_request
-    if newest is not None:
-        about = (
-            request_at(now.requests, newest.about) if newest.kind == "reply" and not newest.offer else None
-        )
-        asked = _in_short(about.text, _ASKED) if about else _request_line(now, newest)
-        text = f"- Continue: {asked}{_at_hand(now, newest)}"
-        entries.add("Next Steps", text, order, MUST, sources=_known(*newest.sources))
-
-
-def _at_hand(now: ConversationFacts, newest: PersonRequest) -> str:
-    """The files changed last for the newest request, and the last check."""
-    changed = [
-        (fact.last, path)
-        for path, fact in now.files.items()
-        if not fact.is_only_read and fact.last > newest.source
-    ]
-    files = [f"`{path}`" for _, path in sorted(changed, reverse=True)[:_NAMED_FILES]]
-    still = {event.position for event in open_failures(now)}
-    checks = [
-        event
-        for event in (one.newest for one in now.checks.values() if one.newest.position > newest.source)
-        if event.position in still or (kinds_of(event.command) and not event.outcome.failed)
-    ]
-    parts = [f"last changed {', '.join(files)}"] if files else []
-    if checks:
-        parts.append(f"checked with `{one_line(checks[-1].line, 120)}`")
-    return f" ({'; '.join(parts)})" if parts else ""
-
-
 def _add_context(entries: LedgerEntries, now: ConversationFacts) -> None:
     for name, process in now.running.items():
         text = f"- Still running as {name}: `{one_line(process.line, 160)}`"
         entries.add("Critical Context", text, process.source, 1.5, sources=(process.source,))
-
-
-def _known(*sources: int | None) -> tuple[int, ...]:
-    return tuple(one for one in dict.fromkeys(sources) if one is not None and one >= 0)

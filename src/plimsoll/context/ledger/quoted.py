@@ -54,9 +54,14 @@ _CONTENTS = re.compile(
 )
 
 
+def without_fences(text: str) -> str:
+    """A text without its fenced blocks: code, and output of programs."""
+    return _FENCED.sub("\n", text) if "```" in text or "~~~" in text else text
+
+
 def own_words(text: str) -> str:
     """A message without quoted text: fences, quote lines, quotations, documents and pages."""
-    text = _QUOTE_LINES.sub("", _TAGGED.sub("\n", _FENCED.sub("\n", text)))
+    text = _QUOTE_LINES.sub("", _TAGGED.sub("\n", without_fences(text)))
     pasted = pasted_in(text)
     if pasted:
         text = f"{text[: pasted.start]}\n{text[pasted.end :]}"
@@ -72,4 +77,4 @@ def rules_in(text: str) -> Iterator[tuple[str, str]]:
     """The rules files that a harness inserted into a message, with their names, and their text without examples."""
     for pattern in (_INSTRUCTIONS, _CONTENTS):
         for found in pattern.finditer(text):
-            yield found["name"], _FENCED.sub("\n", found["rules"])
+            yield found["name"], without_fences(found["rules"])

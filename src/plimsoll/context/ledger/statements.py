@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from plimsoll.context.ledger.outcome import one_line
+from plimsoll.context.ledger.quoted import without_fences
 from plimsoll.secrets import redact
 
 _READ = 4_000  # characters of a message that are searched
@@ -46,7 +47,10 @@ _GUESS_WORDS = frozenset({
 _GUESS = re.compile(
     r"\b(?:(?:very |most )?likely|probably|maybe|perhaps|i suspect|might be|possibly|my hypothesis|presumably)\b"
 )
-_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
+_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(?=\S)")
+# A block of one line behind a colon belongs to the sentence: a command, a path.
+_ONE_LINE_BLOCK = re.compile(r"([:：])[ \t]*\n+[ \t]*```[\w-]*\n[ \t]*([^\n`]+?)[ \t]*\n[ \t]*```")
+_BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*")
 _CLAUSE_END = re.compile(r"[,;:(—–] ?")
 # Introductory phrases before an agent's answer.
 _OPENS = re.compile(
@@ -81,24 +85,32 @@ def _around(sentence: str, at: int) -> str:
 def decisions_in(text: str) -> Iterator[str]:
     """The agent's sentences that state a decision or a cause; guesses do not count."""
     if not _DECISION_WORDS.isdisjoint(_words(text)):
-        for sentence in _with_lists(redact(text[:_READ])):
+        for sentence in _with_lists(_prose(text)):
             low = sentence.lower().replace("’", "'")
             if _is_statement(sentence) and _states(low):
                 yield _plain(sentence)
 
 
 def _with_lists(text: str) -> Iterator[str]:
-    """The sentences of a text; one that only introduces a list is followed by the beginning of the list."""
+    """The sentences of a text; one that only introduces a list is followed by the beginning of the list.
+
+    The items that stand there in full are not repeated.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
+    said = ""
     for number, line in enumerate(lines):
-        *sentences, last = SENTENCE.split(_ITEM.sub("", line).strip())
+        bare = _ITEM.sub("", line).strip()
+        if said and bare != line.strip() and bare.strip(" .;") in said:
+            continue
+        *sentences, last = SENTENCE.split(bare)
         yield from sentences
         if not last.endswith(":"):
             yield last
             continue
         items = [_ITEM.sub("", one).strip(" .;") for one in takewhile(_ITEM.match, lines[number + 1 :])]
         if items:
-            yield one_line(f"{last} {'; '.join(items)}", _LONGEST)
+            said = one_line(f"{last} {'; '.join(items)}", _LONGEST)
+            yield said
 
 
 def _states(sentence: str) -> bool:
@@ -113,7 +125,7 @@ def _states(sentence: str) -> bool:
 def guesses_in(text: str) -> Iterator[str]:
     """The agent's sentences that state a possible cause."""
     if not _GUESS_WORDS.isdisjoint(_words(text)):
-        for sentence in SENTENCE.split(redact(text[:_READ])):
+        for sentence in SENTENCE.split(_prose(text)):
             low = sentence.lower().replace("’", "'")
             if _is_statement(sentence) and _GUESS.search(low) and not _states(low):
                 yield _plain(sentence)
@@ -130,7 +142,7 @@ def finds_cause(text: str) -> bool:
 def answer_in(text: str) -> str:
     """The first sentences of an agent's message that state something, as the answer to a question."""
     said: list[str] = []
-    for sentence in SENTENCE.split(redact(text[:_READ])):
+    for sentence in SENTENCE.split(_prose(text)):
         plain = _plain(sentence)
         if len(plain) < _SHORTEST_ANSWER and not said:
             said = [plain] if plain.rstrip(".!,:").lower() in _YES_OR_NO else []
@@ -152,6 +164,11 @@ def question_in(text: str) -> str:
     return _plain(asked[-1])[:_LONGEST] if asked else ""
 
 
+def _prose(text: str) -> str:
+    """A text without blocks of code, and without secrets."""
+    return redact(without_fences(_ONE_LINE_BLOCK.sub(r"\1 `\2`", text[:_READ])))
+
+
 def _is_statement(sentence: str) -> bool:
     return (
         20 <= len(sentence) <= 300
@@ -162,7 +179,7 @@ def _is_statement(sentence: str) -> bool:
 
 def _plain(sentence: str) -> str:
     """A sentence without list or heading markup."""
-    return sentence.strip().strip("*_").lstrip("-•#> ").strip()
+    return _BOLD.sub(r"\1", sentence).strip().strip("*_").lstrip("-•#> ").strip()
 
 
 def ticked_in(text: str) -> Iterator[tuple[str, bool]]:

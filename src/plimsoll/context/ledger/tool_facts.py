@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from plimsoll.context.ledger.commits import read_commits, read_pull_request
 from plimsoll.context.ledger.evidence import Evidence, argument_texts, lines_of
 from plimsoll.context.ledger.moves import apply_moves, moved_by_patch, moves_in
 from plimsoll.context.ledger.outcome import call_line, error_lines, one_line
@@ -25,6 +26,7 @@ from plimsoll.context.ledger.outcomes import (
     parsed,
     printed_file,
     process_asked,
+    program_output,
     script_texts,
 )
 from plimsoll.context.ledger.patches import (
@@ -38,7 +40,6 @@ from plimsoll.context.ledger.patches import (
 from plimsoll.context.ledger.state import (
     Called,
     CheckState,
-    CommitMade,
     ConversationFacts,
     Event,
     FileFact,
@@ -46,7 +47,7 @@ from plimsoll.context.ledger.state import (
 )
 from plimsoll.context.ledger.terms import says_something
 from plimsoll.context.ledger.todos import listed_in
-from plimsoll.messages import arguments_of, call_name, person_answer
+from plimsoll.messages import arguments_of, arguments_text, call_name, person_answer
 from plimsoll.secrets import redact
 
 _PATH_KEYS = (
@@ -82,10 +83,8 @@ _MOVES = re.compile(r"^(?:cd \S+ && )+")
 _WRITE_KEYS = {"content", "file_text", "contents", "text"}
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _PATCHED_IN_SCRIPT = re.compile(r"\*\*\* (Add|Update|Delete) File: ((?:[^\\\"'`\n])+)")
+_LINE_NUMBER = re.compile(r"^\d+[.:] +(?=\S)")  # as tools print them before the lines of a file
 _DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
-_COMMIT = re.compile(r"^\[[^\]\n]+ [0-9a-f]{7,40}\] .+$", re.MULTILINE)
-_PULL_REQUEST = re.compile(r"https?://\S+/(?:pull|merge_requests)/\d+\b")
-_OPENS_PULL_REQUEST = re.compile(r"\bgh pr create\b|\bglab mr create\b")
 _LONGEST_ANSWER = 1_000
 _MOST_FIXES = 6
 _FAILED_TEST = re.compile(
@@ -105,6 +104,9 @@ class ResultRead:
 def call_read(call: dict[str, Any], note: str, position: int) -> Called:
     """A call with its item and its reason."""
     arguments = arguments_of(call)
+    if not arguments and is_patch(arguments_text(call)):  # some agents pass nothing but the patch
+        arguments = {"input": arguments_text(call)}
+        call = {**call, "function": {"name": call_name(call), "arguments": arguments}}
     script = arguments.get("input")
     inner = called_in(script) if isinstance(script, str) and "tools." in script else None
     if inner:
@@ -135,11 +137,7 @@ def read_call(evidence: Evidence, called: Called, position: int) -> None:
 
 def read_result(facts: ConversationFacts, made: Called, result: str, position: int) -> ResultRead:
     """Read the outcome of a call."""
-    head = result[:4_000]
     answer = redact(person_answer(made.call, result))[:_LONGEST_ANSWER]
-    if "] " in head:
-        for commit in _COMMIT.findall(head):
-            _add_commit(facts.commits, one_line(commit, 160), position)
     if facts.todos.read(made.arguments, result, position):
         return ResultRead()
     asked = process_asked(made.arguments)
@@ -147,13 +145,14 @@ def read_result(facts: ConversationFacts, made: Called, result: str, position: i
         made = facts.running.pop(asked).called
     outcome = outcome_of(made.call, result)
     command = command_of(made.arguments)
+    read_commits(facts, command, result, outcome.failed, position)
     if outcome.process:
         line = command_line(command) if command else call_line(made.call, 200)
         facts.running[outcome.process] = RunningProcess(made, line, position)
     if command is not None:
         _read_command(facts, made, command, outcome, result, position)
         if not outcome.failed:
-            _read_pull_request(facts, command, result, position)
+            read_pull_request(facts, command, result, position)
             apply_moves(facts, moves_in(command), position)
         touched = [] if outcome.failed else _touched_by_command(made.arguments, command)
     else:
@@ -225,12 +224,6 @@ def _read_command(
         facts.checks[check.name] = _checked(facts, before, event, check.kind, check.name)
 
 
-def _read_pull_request(facts: ConversationFacts, command: str, result: str, position: int) -> None:
-    if _OPENS_PULL_REQUEST.search(command):
-        for url in _PULL_REQUEST.findall(result[-4_000:])[-1:]:
-            _add_commit(facts.commits, f"opened {url}", position)
-
-
 def _checked(
     facts: ConversationFacts, before: CheckState | None, event: Event, kind: str, name: str
 ) -> CheckState:
@@ -269,7 +262,7 @@ def _read_change(
 ) -> None:
     """Record what a change was and why; for a read, what the file contains."""
     if action == "read":
-        shown = result[:_SEEN]
+        shown = program_output(result)[:_SEEN]
         note = made.note if is_about(made.note, shown) else _first_descriptive_line(shown)
         fact.add(action, position, note)
         return
@@ -301,7 +294,7 @@ def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
 
 def _first_descriptive_line(text: str) -> str:
     """The first of a text's leading lines with meaningful plain words."""
-    lines = islice(lines_of(text[:_LEADING]), 12)
+    lines = (_LINE_NUMBER.sub("", line) for line in islice(lines_of(text[:_LEADING]), 12))
     return one_line(next((line for line in lines if says_something(line)), ""), _LONGEST_NOTE)
 
 
@@ -324,11 +317,6 @@ def _record(events: dict[str, Event], event: Event) -> None:
     """Keep only the newest outcome of a repeated command, at its newest position."""
     events.pop(event.line, None)
     events[event.line] = event
-
-
-def _add_commit(commits: dict[str, CommitMade], text: str, position: int) -> None:
-    commits.pop(text, None)
-    commits[text] = CommitMade(text, position)
 
 
 def files_touched(tool: str, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:

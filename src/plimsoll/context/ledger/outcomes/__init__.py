@@ -9,7 +9,7 @@
 `rules.toml` lists the known programs and lines.
 """
 
-from plimsoll.context.ledger.outcomes.commands import command_of, is_lookup_tool, parsed
+from plimsoll.context.ledger.outcomes.commands import command_of, is_lookup_tool, is_routine, parsed
 from plimsoll.context.ledger.outcomes.displays import printed_file
 from plimsoll.context.ledger.outcomes.reading import Outcome, outcome_of
 from plimsoll.context.ledger.outcomes.repeats import (
@@ -33,6 +33,7 @@ __all__ = [
     "covers",
     "is_lasting",
     "is_lookup_tool",
+    "is_routine",
     "kinds_of",
     "outcome_of",
     "overcomes",

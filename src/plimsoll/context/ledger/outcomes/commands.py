@@ -146,9 +146,48 @@ def is_lookup(stage: str) -> bool:
     if not rules().judging.isdisjoint(stage.split()):
         return False
     program = program_of(stage)
-    if program in rules().lookups:
+    if program in rules().lookups or _describes_itself(stage):
         return True
+    if program in rules().looking_unless:
+        stage = stage.replace("-o /dev/null", "")
+        return not any(_has_option(stage, one) for one in rules().looking_unless[program])
     return _has_subcommand(stage, rules().looking_subcommands.get(program, ()))
+
+
+def _has_option(stage: str, option: str) -> bool:
+    """Whether a program has an option: by itself, with `=`, or as a letter followed by its value."""
+    words = stage.split()[1:]
+    if option.startswith("--"):
+        return any(word == option or word.startswith(f"{option}=") for word in words)
+    return any(re.match(rf"-[a-zA-Z]*{option[1]}", word) for word in words)
+
+
+def is_check(command: Command) -> bool:
+    """Whether the name of a program or its task says that it tests, lints or builds."""
+    words = {
+        word
+        for step in command.works
+        if not step.is_lookup
+        for word in re.findall(r"[a-z0-9]+", " ".join(step.work.split()[:3]).lower())
+    }
+    return any(words & named for named in rules().kinds.values()) or bool(words & rules().builders)
+
+
+def is_routine(command: str) -> bool:
+    """Whether all that a command does is to prepare the work: `git add`, `mkdir`."""
+    steps = parsed(command).works
+    return bool(steps) and all(
+        step.is_lookup or f"{step.work} ".startswith(tuple(f"{one} " for one in rules().routine))
+        for step in steps
+    )
+
+
+def _describes_itself(stage: str) -> bool:
+    """Whether a program only prints its version or its help; `version` with an argument may set one."""
+    _, *rest = stage.split(None, 2) if stage else [""]
+    if not rest:
+        return False
+    return rest[0] in rules().describing or stage.endswith(" --help") or stage.split()[1:] == ["version"]
 
 
 def is_lookup_tool(call: str) -> bool:
@@ -157,7 +196,9 @@ def is_lookup_tool(call: str) -> bool:
     name = whole.rpartition(".")[2].rpartition("__")[2]
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
     known = rules().lookup_tools
-    return whole.lower() in known or name.lower() in known or (bool(words) and words[0].lower() in known)
+    if whole.lower() in known or name.lower() in known:
+        return True
+    return bool(words) and (words[0].lower() in known or words[-1].lower() in rules().lookup_endings)
 
 
 def answers_by_code(stage: str) -> bool:

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.context.ledger.outcome import last_line, one_line
-from plimsoll.context.ledger.outcomes.commands import Command, answers_by_code, command_of, parsed, program_of
+from plimsoll.context.ledger.outcomes.commands import (
+    Command,
+    answers_by_code,
+    command_of,
+    is_check,
+    parsed,
+    program_of,
+)
+from plimsoll.context.ledger.outcomes.echoed import echoed_code
 from plimsoll.context.ledger.outcomes.rules import Closing, rules
 from plimsoll.context.ledger.outcomes.wrapping import Wrapped, process_asked, unwrapped
 from plimsoll.messages import arguments_of, call_name
@@ -72,7 +80,8 @@ def _line(text: str) -> str:
 
 
 def _is_stopped(text: str) -> bool:
-    return rules().tool_stopped.found_in(text[:_START].lstrip().split("\n", 1)[0])
+    first = text[:_START].lstrip().removeprefix("[error]").lstrip()
+    return rules().tool_stopped.found_in(first.split("\n", 1)[0])
 
 
 def _of_tool(wrapped: Wrapped, is_process: bool) -> Outcome:
@@ -94,12 +103,20 @@ def _of_command(command: Command, text: str, code: int | None) -> Outcome:
     if command.only_looks:
         return _of_lookup(command, text, lines, code)
     found = _closing(command, lines)
+    echoed = echoed_code(command, lines)
+    if echoed is not None:
+        told = found.line if found and found.passed == (echoed == 0) else ""
+        status = f"exit {echoed}" if echoed else "ok"
+        return Outcome(status, told or _failure_line(lines) or last_line(text), found.kind if found else "")
     by_code = None if code is None else _by_code(command, text, lines, code, found)
-    if by_code:
-        return by_code
+    return by_code or _by_output(command, text, lines, found)
+
+
+def _by_output(command: Command, text: str, lines: Sequence[str], found: _Found | None) -> Outcome:
+    """The outcome by what the programs printed."""
     if found:
         return Outcome("ok" if found.passed else "error", found.line, found.kind)
-    failure = _failure_line(lines)
+    failure = _failure_line(lines) or (_failed_check_line(lines) if is_check(command) else "")
     if failure:
         return Outcome("error", failure)
     return Outcome("ran" if _is_cut(command, lines) else "ok", last_line(text))
@@ -174,6 +191,12 @@ def _verdict(rule: Closing, lines: Sequence[str]) -> _Found | None:
         )
         return _Found(False, _line(telling), rule.kind)
     return _Found(True, _line(lines[passed[-1]]), rule.kind) if passed else None
+
+
+def _failed_check_line(lines: Sequence[str]) -> str:
+    """The last line near the end by which an unknown test runner, linter or builder says that it failed."""
+    near = lines[-rules().failure_within :]
+    return next((_line(line) for line in reversed(near) if rules().failure_of_check.found_in(line)), "")
 
 
 def _failure_line(lines: Sequence[str]) -> str:

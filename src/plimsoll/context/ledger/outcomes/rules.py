@@ -49,16 +49,21 @@ class Rules:
     looking_subcommands: dict[str, tuple[str, ...]]
     answering_subcommands: dict[str, tuple[str, ...]]
     judging: frozenset[str]
+    looking_unless: dict[str, tuple[str, ...]]
+    describing: frozenset[str]
+    routine: tuple[str, ...]
     could_not_look: LinePatterns
     empty_handed: frozenset[int]
     wrappers: frozenset[str]
     wrapper_phrases: re.Pattern[str]
     closings: tuple[Closing, ...]
     failure: LinePatterns
+    failure_of_check: LinePatterns
     failure_within: int
     tool_failed: LinePatterns
     tool_stopped: LinePatterns
     lookup_tools: frozenset[str]
+    lookup_endings: frozenset[str]
     whole_suites: frozenset[str]
     plain_suites: frozenset[str]
     task_runners: frozenset[str]
@@ -104,16 +109,21 @@ def rules() -> Rules:
         looking_subcommands=_subcommands(commands["looking_subcommands"]),
         answering_subcommands=_subcommands(commands["answering_subcommands"]),
         judging=frozenset(commands["judging"]),
+        looking_unless=_subcommands(commands["looking_unless"]),
+        describing=frozenset(commands["describing"]),
+        routine=tuple(commands["routine"]),
         could_not_look=LinePatterns(commands["could_not_look"]),
         empty_handed=frozenset(commands["empty_handed"]),
         wrappers=frozenset(commands["wrappers"]),
         wrapper_phrases=re.compile(f"(?:{'|'.join(commands['wrapper_phrases'])}) +"),
         closings=tuple(map(_closing, raw["closing"])),
         failure=LinePatterns(failures["lines"]),
+        failure_of_check=LinePatterns(failures["of_checks"]),
         failure_within=failures["within"],
         tool_failed=LinePatterns(tools["failed"]),
         tool_stopped=LinePatterns(tools["stopped"]),
         lookup_tools=frozenset(tools["lookups"]),
+        lookup_endings=frozenset(tools["lookup_endings"]),
         whole_suites=frozenset(raw["suites"]["whole"]),
         plain_suites=frozenset(raw["suites"]["plain"]),
         task_runners=frozenset(raw["suites"]["task_runners"]),
