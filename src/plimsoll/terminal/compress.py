@@ -117,7 +117,7 @@ def compress(
     input. SESSION is the id of a session of an agent, or of a stored one. The original is never changed.
 
     \b
-    plimsoll compress session.jsonl -o lighter.json
+    plimsoll compress session.jsonl -o compacted.json
     plimsoll compress --latest claude --to claude-code
     plimsoll compress --latest codex --to claude-code
     """

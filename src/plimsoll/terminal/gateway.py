@@ -34,7 +34,7 @@ _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec", "prometheus_client")
 )
 @click.pass_context
 def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int | None, demo: bool) -> None:
-    """Serve the APIs of OpenAI, Anthropic and Gemini, and keep their clients' conversations small.
+    """Serve the APIs of OpenAI, Anthropic and Gemini, and compact their clients' conversations.
 
     Clients keep sending their whole history; the upstream receives a cached view that fits the window.
     """

@@ -48,7 +48,7 @@ class _Original:
     "--for",
     "dialect",
     type=click.Choice(DIALECTS),
-    help="The API that refuses it; by default, the one that the conversation was held with.",
+    help="The API that refuses it; by default, the API of its format.",
 )
 @click.option("--line", metavar="N", type=click.IntRange(1), help="The conversation in line N of FILE.")
 @click.option(

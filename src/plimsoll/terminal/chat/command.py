@@ -51,7 +51,7 @@ def chat(
 ) -> int:
     """Chat with a model that has tools. Every message is kept, and long conversations are compacted.
 
-    Without an API key, the embedded model answers. /help lists the commands.
+    Without an API key and without Ollama, the embedded model answers. /help lists the commands.
     """
     if session and go_on:
         raise click.UsageError("--session and --continue both name a session; use only one of them.")
