@@ -91,7 +91,7 @@ class Agent:
         """
         turn = Turn(self.connection.clock())
         try:
-            await self._give_up_calls()
+            await self._end_unanswered_calls()
             if first is not None:
                 await first()
             return await self._answer(turn, emit, approve)
@@ -102,9 +102,9 @@ class Agent:
             await self._leave_valid(UNANSWERED)
             raise
 
-    async def give_up(self) -> None:
+    async def end_unfinished_turn(self) -> None:
         """End a turn that another process left unfinished, so that the next one can begin."""
-        await self._give_up_calls()
+        await self._end_unanswered_calls()
         await self._leave_valid(LEFT)
 
     async def compact(
@@ -125,7 +125,7 @@ class Agent:
         """
         tokens = max(counted, self.connection.tokens(self.view))
         share = deadline and deadline * _ENGINE_SHARE
-        self.weigh_fixed()
+        self.measure_fixed_part()
         async with self.connection.room(self.view) if self.compactor.model else nullcontext():
             async with asyncio.timeout(deadline):
                 attempt = await self.compactor.compact(
@@ -141,9 +141,9 @@ class Agent:
         self.emit_notices(emit)
         return event
 
-    def weigh_fixed(self) -> None:
+    def measure_fixed_part(self) -> None:
         """Set the part of every request that the compactor cannot reduce."""
-        self.compactor.trigger.weigh_fixed(self.view, self.connection.overhead())
+        self.compactor.trigger.measure_fixed_part(self.view, self.connection.overhead())
 
     async def compact_by_hand(self, emit: Emit, focus: str | None = None) -> CompactionEvent:
         """Compact because a user asks, if there is anything to compact."""
@@ -165,7 +165,7 @@ class Agent:
     async def previewed(self, focus: str | None = None) -> tuple[CompactionReport | None, list[Message]]:
         """The report of a preview, and the previewed view."""
         tokens = self.connection.tokens(self.view)
-        self.weigh_fixed()
+        self.measure_fixed_part()
         found = await self.compactor.preview(self.view, tokens, focus)
         if found.report is None or found.report.outcome != "compacted":
             return found.report, list(self.view)
@@ -184,12 +184,12 @@ class Agent:
         for sentence in self.compactor.host.take_notices():
             emit(Notice(sentence))
 
-    async def settle(self) -> None:
+    async def store_summary_usage(self) -> None:
         """Store the usage of summaries that the archive does not have yet."""
         await self.compactor.account.store(self.journal.used)
 
     async def _commit(self, attempt: Attempt) -> CompactionEvent:
-        await self.settle()
+        await self.store_summary_usage()
         if attempt.messages is None:
             return await self.journal.refused(attempt.event)
         compacted, event = self._finished(attempt.messages), attempt.event
@@ -231,7 +231,7 @@ class Agent:
     async def _compact_if_due(self, tokens: int, emit: Emit) -> None:
         """Compact before a request of `tokens` prompt tokens, if that is due, wanted by the engine, or pays."""
         compactor, host = self.compactor, self.compactor.host
-        self.weigh_fixed()
+        self.measure_fixed_part()
         wanted = await compactor.trigger.is_wanted_by_engine(self.view, tokens)
         due = compactor.is_due(tokens)
         if (due or wanted) and await host.has_content(self.view):
@@ -261,10 +261,10 @@ class Agent:
 
     async def _request(self, turn: Turn, emit: Emit) -> Reply:
         """Send one request. Its usage is recorded before its reservation is released, even if it is interrupted."""
-        line = self.connection
-        async with line.room(self.view):
+        connection = self.connection
+        async with connection.room(self.view):
             try:
-                reply = await line.ask(self.view, emit)
+                reply = await connection.ask(self.view, emit)
             finally:
                 await self._account_lost(emit)
             turn.requests += 1
@@ -361,7 +361,7 @@ class Agent:
         self.view.extend(as_said(shown.get(place, message)) for place, message in enumerate(messages))
         return messages[-1]
 
-    async def _give_up_calls(self) -> None:
+    async def _end_unanswered_calls(self) -> None:
         calls = tool_calls(self.view[-1]) if self.view else []
         if calls:
             await self.add([failed(LOST).message(str(call.get("id", "")), call_name(call)) for call in calls])

@@ -12,7 +12,7 @@ smaller, or has lost the newest request. A failed attempt is not repeated on eve
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -44,10 +44,20 @@ from plimsoll.context.budget import Budget
 from plimsoll.messages import Message, Wire
 from plimsoll.providers.auxiliary.watch import SummaryWatch
 
-_MOST_SOURCES = 3
+_MOST_METHODS = 3
 
 
-Source: TypeAlias = Callable[[], Coroutine[Any, Any, CompactionResult]]
+Method: TypeAlias = Callable[[], Coroutine[Any, Any, CompactionResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionInput:
+    """What every method of one compaction works on."""
+
+    view: list[Message]
+    tokens: int  # the provider's count for the view
+    focus: str | None
+    seconds: float  # that each method may take
 
 
 class Compactor:
@@ -147,7 +157,7 @@ class Compactor:
             return
         if not (self.trigger.is_near(tokens) or self._cost_decision(tokens).pays(SOFT_LINE)):
             return
-        self._prepared = self._begun(view, tokens, SummaryWatch())
+        self._prepared = self._preparation(view, tokens, SummaryWatch())
 
     async def compact(
         self,
@@ -177,10 +187,11 @@ class Compactor:
             self.trigger.record_failed_attempt(tokens)
             return Attempt(None, replace(event, reason=f"vetoed by {guidance.veto}"))
         seconds = min(self.rules.deadline, deadline or self.rules.deadline)
-        sources = self._sources(list(view), tokens, guidance.focus, prepared, seconds)
+        given = CompactionInput(list(view), tokens, guidance.focus, seconds)
+        methods = self._methods(given, prepared)
         if trigger == CLEARING and (built_in := self._built_in):
-            sources.insert(0, (CLEARING, lambda: self._clear(built_in, list(view), seconds)))
-        found, why = await self._candidate(list(view), tokens, guidance.focus, sources, seconds)
+            methods.insert(0, (CLEARING, lambda: self._clear(built_in, given)))
+        found, why = await self._candidate(given, methods)
         if self._watch.is_hanging:
             self.host.notice("hanging", HANGING)
         waited = self._clock() - started
@@ -217,7 +228,7 @@ class Compactor:
     async def preview(self, view: Sequence[Message], tokens: int, focus: str | None) -> CompactionResult:
         """What a manual `compact` would return, with an extracted summary. Changes nothing."""
         prepared = self._prepared if self._prepared and focus is None and self._prepared.fits(view) else None
-        return await preview_of(self.host, prepared, view, self._counted(view, tokens), focus, self.wire)
+        return await preview_of(self.host, prepared, view, self._token_counts(view, tokens), focus, self.wire)
 
     def skip_summary(self) -> None:
         """Continue without the summary model: the current compaction ends with an extracted summary."""
@@ -268,23 +279,18 @@ class Compactor:
             self.host.notice(fault, fault)
 
     async def _candidate(
-        self,
-        view: list[Message],
-        tokens: int,
-        focus: str | None,
-        sources: list[tuple[str, Source]],
-        seconds: float,
+        self, given: CompactionInput, methods: list[tuple[str, Method]]
     ) -> tuple[CompactionResult | None, str]:
-        """A compacted list that passes the gate, from the best source that returns one, and the earlier failures."""
+        """A compacted list that passes the gate, by the best method that returns one, and the earlier failures."""
         faults: list[str] = []
-        for name, source in sources:
+        for name, method in methods:
             try:
-                found = await self.host.assessed(await source(), view, self.wire, seconds)
+                found = await self.host.assessed(await method(), given.view, self.wire, given.seconds)
             except DeadlineExceeded as hung:
                 faults.append(f"{name}: {hung}")
-                if name != "prepared" and self.host.is_built_in and len(sources) < _MOST_SOURCES:
+                if name != "prepared" and self.host.is_built_in and len(methods) < _MOST_METHODS:
                     # Only a summary model can take so long.
-                    sources.append(self._plain(self.host.without_model(), view, tokens, focus, seconds))
+                    methods.append(self._built_in_method(self.host.without_model(), given))
                 continue
             except Exception as error:  # plugin code; the conversation continues
                 faults.append(f"{name}: {error_text(error)}")
@@ -308,34 +314,31 @@ class Compactor:
             return None
         return prepared
 
-    def _sources(
-        self,
-        view: list[Message],
-        tokens: int,
-        focus: str | None,
-        prepared: PreparedCompaction | None,
-        seconds: float,
-    ) -> list[tuple[str, Source]]:
-        """Where a compacted list may come from, best first."""
+    def _methods(
+        self, given: CompactionInput, prepared: PreparedCompaction | None
+    ) -> list[tuple[str, Method]]:
+        """The ways to compact the view, best first."""
         engine = self.engine
-        sources: list[tuple[str, Source]] = []
+        methods: list[tuple[str, Method]] = []
         if prepared:
-            counted = self._counted(view, tokens)
-            sources.append(("prepared", lambda: prepared_for(self.host, prepared, view, counted, seconds)))
-        if self._branches is not None and focus is None and can_draft(engine):
-            sources.append((engine.name, lambda: self._run_shared(view, tokens, seconds)))
+            methods.append(("prepared", lambda: self._refitted(prepared, given)))
+        if self._branches is not None and given.focus is None and can_draft(engine):
+            methods.append((engine.name, lambda: self._run_shared(given)))
         else:
-            sources.append((engine.name, lambda: self._run(engine, view, tokens, focus, seconds)))
+            methods.append((engine.name, lambda: self._run(engine, given)))
         if not self.host.is_built_in:
-            sources.append(self._plain(self.host.fallback(), view, tokens, focus, seconds))
-        return sources
+            methods.append(self._built_in_method(self.host.fallback(), given))
+        return methods
 
-    def _plain(
-        self, engine: ContextCompressor, view: list[Message], tokens: int, focus: str | None, seconds: float
-    ) -> tuple[str, Source]:
-        return "the built-in", lambda: self._run(engine, view, tokens, focus, seconds)
+    def _built_in_method(self, engine: ContextCompressor, given: CompactionInput) -> tuple[str, Method]:
+        return "the built-in", lambda: self._run(engine, given)
 
-    def _begun(self, view: Sequence[Message], tokens: int, watch: SummaryWatch) -> PreparedCompaction:
+    async def _refitted(self, prepared: PreparedCompaction, given: CompactionInput) -> CompactionResult:
+        """The prepared view, fitted to the view as it is now."""
+        counted = self._token_counts(given.view, given.tokens)
+        return await prepared_for(self.host, prepared, given.view, counted, given.seconds)
+
+    def _preparation(self, view: Sequence[Message], tokens: int, watch: SummaryWatch) -> PreparedCompaction:
         """A task that prepares the next view, or the one that another branch has already started."""
         if self._branches is not None and (found := self._branches.find(view, self.terms)):
             return found
@@ -347,11 +350,11 @@ class Compactor:
             self._branches.add(prepared)
         return prepared
 
-    async def _run_shared(self, view: list[Message], tokens: int, seconds: float) -> CompactionResult:
+    async def _run_shared(self, given: CompactionInput) -> CompactionResult:
         """Run the engine; its work continues for other branches if this caller stops waiting."""
-        prepared = self._begun(view, tokens, self._watch)
+        prepared = self._preparation(given.view, given.tokens, self._watch)
         prepared.watch.wait()
-        return await prepared_for(self.host, prepared, view, self._counted(view, tokens), seconds)
+        return await self._refitted(prepared, given)
 
     async def _run_guided(
         self,
@@ -362,37 +365,30 @@ class Compactor:
         watch: SummaryWatch,
     ) -> CompactionResult:
         """Run the engine in the background, after the hooks have answered."""
-        spoken = await asyncio.shield(guidance)
-        if spoken.veto:
+        advice = await asyncio.shield(guidance)
+        if advice.veto:
             return CompactionResult(view, None, 0.0)
-        found = await self._run(engine, view, tokens, spoken.focus, self.rules.deadline, watch)
+        given = CompactionInput(view, tokens, advice.focus, self.rules.deadline)
+        found = await self._run(engine, given, watch)
         return await self.host.assessed(found, view, self.wire, self.rules.deadline)
 
-    async def _clear(
-        self, engine: ContextCompressor, view: list[Message], seconds: float
-    ) -> CompactionResult:
+    async def _clear(self, engine: ContextCompressor, given: CompactionInput) -> CompactionResult:
         """Clear old results and nothing else."""
         started = self._clock()
-        messages = await call_in_thread(lambda: engine.clear(view), seconds)
+        messages = await call_in_thread(lambda: engine.clear(given.view), given.seconds)
         return CompactionResult(messages, engine.last_report, self._clock() - started)
 
     async def _run(
-        self,
-        engine: ContextEngine,
-        view: list[Message],
-        tokens: int,
-        focus: str | None,
-        seconds: float,
-        watch: SummaryWatch | None = None,
+        self, engine: ContextEngine, given: CompactionInput, watch: SummaryWatch | None = None
     ) -> CompactionResult:
-        """Run the engine in a separate thread, for at most `seconds`."""
+        """Run the engine in a separate thread."""
         started = self._clock()
-        counted = {"current_tokens": tokens, "overhead_tokens": self.trigger.overhead}
+        counted = {"current_tokens": given.tokens, "overhead_tokens": self.trigger.overhead}
         messages, report = await self.host.compress(
-            engine, view, seconds, watch or self._watch, focus_topic=focus, **counted
+            engine, given.view, given.seconds, watch or self._watch, focus_topic=given.focus, **counted
         )
         return CompactionResult(messages, report, self._clock() - started)
 
-    def _counted(self, view: Sequence[Message], tokens: int) -> TokenCounts:
+    def _token_counts(self, view: Sequence[Message], tokens: int) -> TokenCounts:
         trigger = self.trigger
         return TokenCounts(partial(trigger.expected, view, tokens), trigger.overhead, trigger.roomy_tokens)

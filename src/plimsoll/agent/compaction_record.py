@@ -16,8 +16,7 @@ from plimsoll.context.gate import refusal
 from plimsoll.context.ledger import as_json, read_facts
 from plimsoll.dialects import Usage
 from plimsoll.messages import Message, Wire, arguments_text, text_of, tool_calls
-from plimsoll.models import ModelCard
-from plimsoll.models import estimate_messages_tokens_rough as weigh
+from plimsoll.models import ModelCard, estimate_messages_tokens_rough
 
 P = ParamSpec("P")
 _MOST_LOST = 20  # lost facts of one kind in the archive; `had` and `kept` count all of them
@@ -147,11 +146,13 @@ def assess(
 
     `ledger` is what it kept, if already known.
     """
-    before = weigh(view)
+    before = estimate_messages_tokens_rough(view)
     refused = refusal(view, before, after, wire)
     if refused:
         return Assessment(refused, before, 0, {})
-    return Assessment("", before, weigh(after), ledger or ledger_of(view, after, report))
+    return Assessment(
+        "", before, estimate_messages_tokens_rough(after), ledger or ledger_of(view, after, report)
+    )
 
 
 def ledger_of(

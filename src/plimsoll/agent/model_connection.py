@@ -2,7 +2,7 @@
 
     view ─► markers ─► stream ─► reply
       ▲                  │
-      └── lighter ◄──────┤ the prompt is larger than the window      compact, whatever was tried before
+      └── compacted ◄────┤ the prompt is larger than the window      compact, whatever was tried before
           fewer images ◄─┤ too many bytes or images                  the oldest images and documents go
           shorter answer ◄ the answer may not be that long           max_tokens goes down
 

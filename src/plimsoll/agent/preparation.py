@@ -22,7 +22,7 @@ from plimsoll.agent.plugin_calls import call_in_thread
 from plimsoll.context import Budget, CompactionReport, ContextCompressor, ContextEngine
 from plimsoll.context.gate import refusal
 from plimsoll.messages import Message, Wire, answered_through
-from plimsoll.models import estimate_messages_tokens_rough as weigh
+from plimsoll.models import estimate_messages_tokens_rough
 from plimsoll.providers.auxiliary.watch import SummaryWatch
 
 
@@ -142,8 +142,8 @@ class TokenCounts:
 
 _LINE_BYTES = 1_000  # in memory, per line of a summary with its sources
 _MOST_SHARED = 4  # summaries that branches keep for each other; a conversation rarely has more live branches
-DraftResult: TypeAlias = tuple[list[Message], CompactionReport | None]
-Draft: TypeAlias = Callable[[list[Message], dict[str, Any]], Awaitable[DraftResult]]
+EngineResult: TypeAlias = tuple[list[Message], CompactionReport | None]
+Draft: TypeAlias = Callable[[list[Message], dict[str, Any]], Awaitable[EngineResult]]
 
 
 async def refitted(
@@ -163,7 +163,7 @@ async def refitted(
     has_changed = len(view) > len(source) or prepared.shared(view) < len(source)
     if has_changed and counted.expected(combined) > counted.roomy:
         smaller, refit = await draft(combined, counted.arguments(combined))
-        if weigh(smaller) < weigh(combined):
+        if estimate_messages_tokens_rough(smaller) < estimate_messages_tokens_rough(combined):
             report = _joined(found.report, refit, view, smaller, counted)
             return replace(found, messages=smaller, report=report, assessment=None)
     return replace(
@@ -217,7 +217,7 @@ async def preview_of(
 
 async def refit(
     host: EngineHost, seconds: float, messages: list[Message], counted: dict[str, Any]
-) -> DraftResult:
+) -> EngineResult:
     """Compact a prepared list again. Built-in engines call no model for it, so the user does not wait."""
     engine = host.engine
     if can_draft(engine):
@@ -235,7 +235,7 @@ async def _previewed(
 ) -> CompactionResult:
     """What one engine would return."""
 
-    async def draft(messages: list[Message], counts: dict[str, Any]) -> DraftResult:
+    async def draft(messages: list[Message], counts: dict[str, Any]) -> EngineResult:
         return await asyncio.to_thread(
             lambda: host.draft(engine, messages, focus_topic=focus, **counts, ask=False, keep=False)
         )
@@ -252,7 +252,7 @@ async def _previewed(
 
 def _gated(found: CompactionResult, view: Sequence[Message], wire: Wire) -> CompactionResult:
     """A preview whose report says if its list may not replace the view."""
-    report, refused = found.report, refusal(view, weigh(view), found.messages, wire)
+    report, refused = found.report, refusal(view, estimate_messages_tokens_rough(view), found.messages, wire)
     if report is None or not found.is_compacted or not refused:
         return found
     return replace(found, report=replace(report, outcome="unchanged", reason=refused))

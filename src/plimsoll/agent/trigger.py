@@ -23,7 +23,7 @@ from plimsoll.context.calibration import calibrate
 from plimsoll.context.media_budget import TRIGGER as MEDIA
 from plimsoll.context.rearm import RearmState
 from plimsoll.messages import Message
-from plimsoll.models import estimate_messages_tokens_rough as weigh
+from plimsoll.models import estimate_messages_tokens_rough
 
 SOFT_LINE = 0.85
 FAR_BELOW = 0.85
@@ -62,7 +62,7 @@ class Trigger:
         self.fixed = FixedPart()  # that no compaction of this conversation reduces
         self.overhead = 0  # the part of it outside the messages
 
-    def weigh_fixed(self, view: Sequence[Message], overhead: int) -> None:
+    def measure_fixed_part(self, view: Sequence[Message], overhead: int) -> None:
         """Set what no compaction of this view reduces; `overhead` is what the provider counts besides the messages.
 
         If that alone reaches the threshold, the user gets one notice with the sizes, and another only if a new model
@@ -138,7 +138,9 @@ class Trigger:
 
     def expected(self, view: Sequence[Message], tokens: int, after: Sequence[Message]) -> int:
         """The provider's expected count for `after`, given its count `tokens` for the view."""
-        return calibrate(weigh(view), tokens, self.overhead).counted(weigh(after))
+        return calibrate(estimate_messages_tokens_rough(view), tokens, self.overhead).counted(
+            estimate_messages_tokens_rough(after)
+        )
 
     @property
     def roomy_tokens(self) -> int:

@@ -27,7 +27,7 @@ from plimsoll.dialects.interfaces import (
     ReplyEncoder,
     WireMessage,
 )
-from plimsoll.dialects.mapping import Findings
+from plimsoll.dialects.mapping import Findings, examine
 from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.request import ChatRequest, Tool
 from plimsoll.dialects.sse import SseEvent
@@ -318,9 +318,9 @@ class Dialect(ABC):
     def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
         """An encoder for one streamed reply to the request `asked`."""
 
-    @abstractmethod
     def untranslatable(self, body: Body, upstream: str) -> Findings:
         """The fields that are dropped or refused for an upstream with the dialect of this name."""
+        return examine(self.name, body, upstream)
 
     @abstractmethod
     def adapted(self, request: ChatRequest) -> ChatRequest:

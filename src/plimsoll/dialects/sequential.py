@@ -20,6 +20,7 @@ from plimsoll.dialects.reply import (
     UsageReport,
 )
 from plimsoll.dialects.sse import SseEvent
+from plimsoll.dialects.usage import Usage
 
 
 class BlockSequence:
@@ -55,18 +56,35 @@ class BlockSequence:
 
 
 class SequentialEncoder(ABC):
-    """Base class of the encoders for wire formats with sequential blocks."""
+    """Base class of the encoders for wire formats with sequential blocks.
+
+    Call `encode()` with each delta and `finish()` at the end.
+    """
 
     def __init__(self) -> None:
         self._blocks = BlockSequence()
+        self._id = self._model = ""
+        self._finish: Finish | None = None
+        self._usage: Usage | None = None
 
     def encode(self, delta: Delta) -> list[SseEvent]:
         """The events for one delta."""
-        return [event for one in self._blocks.next(delta) for event in self._encoded(one)]
+        return [event for one in self._blocks.next(delta) for event in self._noted(one)]
 
     def finish(self) -> list[SseEvent]:
         """The events that end the stream."""
-        return [event for one in self._blocks.rest() for event in self._encoded(one)] + self._ending()
+        return [event for one in self._blocks.rest() for event in self._noted(one)] + self._ending()
+
+    def _noted(self, delta: Delta) -> list[SseEvent]:
+        """The events for one delta, after what it says about the whole reply has been noted."""
+        match delta:
+            case Start(id, model):
+                self._id, self._model = self._id or id, self._model or model
+            case Finish():
+                self._finish = delta
+            case UsageReport(usage):
+                self._usage = usage
+        return self._encoded(delta)
 
     @abstractmethod
     def _encoded(self, delta: Delta) -> list[SseEvent]:

@@ -182,7 +182,7 @@ class ViewServer:
         elif compactor.engine.context_length != window:
             compactor.engine.update_model(request.model, window)
         overhead = conversation.anchor.predict(request.tools)
-        compactor.trigger.weigh_fixed(conversation.messages(view), overhead)
+        compactor.trigger.measure_fixed_part(conversation.messages(view), overhead)
         return compactor
 
     async def _archived(self, conversation: TrackedConversation, request: ViewRequest) -> None:

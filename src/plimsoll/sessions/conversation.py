@@ -114,7 +114,7 @@ class Conversation:
         await conversation._reload()
         conversation._edits = await archive.edits(session.id)
         tokens = agent.connection.tokens(agent.view)
-        agent.weigh_fixed()
+        agent.measure_fixed_part()
         compactor.remember(await archive.compactions(session.id, limit=1), tokens)
         if parts.rules.policy == "cost":
             compactor.pricing = _pricing(connection, parts.summary_model)
@@ -128,7 +128,7 @@ class Conversation:
     async def answer_without_model(self, message: Message, answer: str, emit: Emit) -> None:
         """Run one turn with a known answer, without asking the model."""
         async with self._exclusive():
-            await self.agent.give_up()
+            await self.agent.end_unfinished_turn()
             await self.agent.store_user_message(message, emit)
             emit(TextReceived(answer))
             await self.agent.add([{"role": "assistant", "content": answer}])
@@ -150,7 +150,7 @@ class Conversation:
         async with self._exclusive():
             first = await self._journal.place_of(key) if key else None
             if first is None:
-                await self.agent.give_up()
+                await self.agent.end_unfinished_turn()
                 self._journal.key = key
                 await self.agent.store_user_message(message, emit)
                 first = self._journal.last
@@ -186,7 +186,7 @@ class Conversation:
                     on_stored(count)
                     return before, count
             else:
-                await self.agent.give_up()
+                await self.agent.end_unfinished_turn()
             if not known or known[-1] == self._journal.last:  # the answer has not begun: include the others
                 for key, message in said[count:]:
                     self._journal.key = key
@@ -260,7 +260,7 @@ class Conversation:
             agent, compactor = self.agent, self.agent.compactor
             # The prepared view is meant for the old model's window and may be written by it.
             await compactor.close()
-            await agent.settle()
+            await agent.store_summary_usage()
             old = agent.connection
             agent.connection = replace(connection, tools=old.tools)
             compactor.host.hide, compactor.wire = connection.hide, connection.client.endpoint.wire.validation
@@ -279,7 +279,7 @@ class Conversation:
                 )
             self.session = await self.archive.update_session(self.session.id, model=connection.card.name)
             agent.emit_notices(emit)
-            agent.weigh_fixed()
+            agent.measure_fixed_part()
             if compactor.is_due(agent.connection.tokens(agent.view)):
                 await agent.compact(emit, "smaller window")
 
@@ -293,7 +293,7 @@ class Conversation:
     async def close(self) -> None:
         """Close the session; it can be opened again."""
         await self.agent.compactor.close()
-        await self.agent.settle()
+        await self.agent.store_summary_usage()
         await self.agent.connection.aclose()
 
     @asynccontextmanager

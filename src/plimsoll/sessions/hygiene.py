@@ -54,7 +54,7 @@ class SessionSize:
         return f"{self.tokens:,} of {self.window:,} tokens ({share:.1f} %, {counted}) before the turn"
 
 
-def size_of(
+def counted_size(
     view: list[Message], since: int, reported: int | None, *, window: int, stored: int, enabled: bool
 ) -> SessionSize:
     """The size of a view whose last `since` messages, including the incoming one, came after the report."""
@@ -64,14 +64,14 @@ def size_of(
     return SessionSize(reported + added, window, stored, reported, enabled)
 
 
-async def weigh(archive: Archive, id: str, agent: Agent, incoming: int) -> SessionSize:
+async def session_size(archive: Archive, id: str, agent: Agent, incoming: int) -> SessionSize:
     """The size of a session; `incoming` is the number of the incoming message, which is already stored."""
     card = agent.connection.card
     stored = await _stored(archive, id, incoming - 1)
     last = await _last_report(archive, id, card.name)
     since = await _since(archive, id, last.time) if last else 0
     reported = last.input + last.cache_read + last.cache_write if last else None
-    return size_of(
+    return counted_size(
         agent.view,
         since,
         reported,
@@ -87,11 +87,11 @@ async def clean(
     """Compact the session if that is due. Returns the event with the outcome."""
     why = ""
     try:
-        weight = await weigh(archive, id, agent, incoming)
-        if not weight.is_due:
+        size = await session_size(archive, id, agent, incoming)
+        if not size.is_due:
             return None
-        why = weight.sentence
-        return await agent.compact(emit, TRIGGER, why=why, deadline=hygiene.deadline, counted=weight.tokens)
+        why = size.sentence
+        return await agent.compact(emit, TRIGGER, why=why, deadline=hygiene.deadline, counted=size.tokens)
     except StaleLease:
         raise  # the turn was cancelled
     except TimeoutError:

@@ -127,8 +127,8 @@ def _plan(
     left: tuple[int, ...] = (),
 ) -> EditPlan:
     known = {id(message): item.tokens for message, item in zip(before, items, strict=True)}
-    weighed = [(one, known.get(id(one)) or estimate_message_tokens(one)) for one in after]
-    cache = cache_effect(session.model, items, weighed)
+    sized = [(one, known.get(id(one)) or estimate_message_tokens(one)) for one in after]
+    cache = cache_effect(session.model, items, sized)
     return EditPlan(draft, left, cache.kept + cache.rewritten, len(after), cache, edit_refusal(before, after))
 
 

@@ -65,7 +65,7 @@ class _PolicyDecider:
 
     def _compacted(self, view: Sequence[Message], tokens: int, way: str) -> list[Message] | None:
         engine = self.engine
-        self.compactor.trigger.weigh_fixed(view, 0)
+        self.compactor.trigger.measure_fixed_part(view, 0)
         messages = list(view)
         compacted = (
             engine.clear(messages) if way == CLEARING else engine.compress(messages, current_tokens=tokens)

@@ -62,7 +62,7 @@ def fitted(build: Callable[[frozenset[str]], Table], expendable: Sequence[str], 
     return build(frozenset(expendable))
 
 
-def before_after(weighed: SizeComparison) -> Table:
+def before_after(sizes: SizeComparison) -> Table:
     """Messages and tokens before and after, each with a bar of the remaining share."""
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)
     table.add_column("")
@@ -70,8 +70,8 @@ def before_after(weighed: SizeComparison) -> Table:
     table.add_column("after", justify="right", header_style="dim", no_wrap=True)
     table.add_column("")
     rows = (
-        ("messages", weighed.messages_before, weighed.messages_after),
-        ("tokens", weighed.tokens_before, weighed.tokens_after),
+        ("messages", sizes.messages_before, sizes.messages_after),
+        ("tokens", sizes.tokens_before, sizes.tokens_after),
     )
     for name, before, after in rows:
         table.add_row(name, f"{before:,}", Text(f"{after:,}", "bold"), ShareBar(before, after))
@@ -217,13 +217,13 @@ def many(rows: Sequence[tuple[str, SizeComparison, str]], width: int) -> Table:
     # Figures get the width that they need; names share the rest and are cut at their start.
     widest = [max(map(len, column)) for column in zip(*figures, (*footer[1:], ""), strict=True)]
     room = max(8, width - sum(widest) - len(bar(1, 1, small)) - BETWEEN_COLUMNS * 4 - 2)
-    for (name, weighed, _), (messages, tokens, word) in zip(rows, figures, strict=True):
+    for (name, sizes, _), (messages, tokens, word) in zip(rows, figures, strict=True):
         shown = plain(name)
         table.add_row(
             Text(shown if len(shown) <= room else f"…{shown[1 - room :]}"),
             messages,
             tokens,
-            bar(weighed.tokens_before, weighed.tokens_after, small),
+            bar(sizes.tokens_before, sizes.tokens_after, small),
             Text(word, "dim" if word == "valid" else "yellow"),
         )
     return table

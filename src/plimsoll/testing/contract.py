@@ -25,7 +25,7 @@ from plimsoll.messages import (
     texts_of,
     validate,
 )
-from plimsoll.models import estimate_messages_tokens_rough as weigh
+from plimsoll.models import estimate_messages_tokens_rough
 from plimsoll.testing.strategies import conversations
 
 
@@ -40,7 +40,7 @@ class ContractCase:
 
     def counted(self, messages: Sequence[Message]) -> int:
         """The provider's token count for these messages and the tool schemas."""
-        return weigh(messages) + self.overhead
+        return estimate_messages_tokens_rough(messages) + self.overhead
 
 
 EngineFactory = Callable[[ContractCase], ContextEngine]
@@ -62,7 +62,7 @@ class ContractRun:
     @property
     def compacted(self) -> bool:
         """Whether the engine removed anything."""
-        return weigh(self.result) < weigh(self.whole)
+        return estimate_messages_tokens_rough(self.result) < estimate_messages_tokens_rough(self.whole)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def rests_after_a_compaction(run: ContractRun) -> None:
 
 def second_run_does_not_grow(run: ContractRun) -> None:
     """Compacting a compacted conversation never makes it larger."""
-    assert weigh(run.again) <= weigh(run.result)
+    assert estimate_messages_tokens_rough(run.again) <= estimate_messages_tokens_rough(run.result)
     assert validate(run.again, "openai") == []
 
 
@@ -289,7 +289,7 @@ def _pressed(run: ContractRun) -> bool:
     """Whether the protected parts do not fit, so that the engine had to shorten them."""
     last = run.whole[-(run.case.protect_last_n + 4) :]
     budget = int(run.engine.threshold_tokens * 0.20)
-    while len(last) < len(run.whole) and weigh(last) <= budget:
+    while len(last) < len(run.whole) and estimate_messages_tokens_rough(last) <= budget:
         last = run.whole[-(len(last) + 4) :]
     summary = min(int(run.engine.context_length * 0.05), 12_000) * 3 // 2 + 300
     return run.case.counted([*run.whole[:6], *last]) + summary > run.engine.threshold_tokens

@@ -20,7 +20,14 @@ from typing import Any
 import psycopg
 from psycopg_pool import AsyncConnectionPool
 
-from plimsoll.archive.postgres.failures import Address, is_lost, lost, refused, require_server, sentences
+from plimsoll.archive.postgres.failures import (
+    Address,
+    is_lost,
+    lost,
+    readable_errors,
+    refused,
+    require_server,
+)
 from plimsoll.archive.postgres.migrate import LOCK, Db, migrate, with_grams
 from plimsoll.archive.sql.connection import Database, Record, Result, SqlConnection, Values, Work
 
@@ -131,7 +138,7 @@ class PostgresDatabase(Database):
 
     async def open(self) -> bool:
         """Migrate the database. Returns whether substrings have an index."""
-        with sentences(self.address):
+        with readable_errors(self.address):
             try:
                 first = await psycopg.AsyncConnection.connect(
                     self.address.conninfo, **_keywords(self._pool.timeout)
@@ -165,7 +172,7 @@ class PostgresDatabase(Database):
         for tries_left in reversed(range(_TRIES)):
             commit_sent = False
             try:
-                with sentences(self.address):
+                with readable_errors(self.address):
                     async with self._pool.connection() as db, _rolled_back(db):
                         await db.execute(begin.encode())
                         result = await work(PostgresConnection(db, self._clock))

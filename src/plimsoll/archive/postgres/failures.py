@@ -122,7 +122,7 @@ def is_lost(error: psycopg.Error) -> bool:
 
 
 @contextmanager
-def sentences(address: Address) -> Iterator[None]:
+def readable_errors(address: Address) -> Iterator[None]:
     """Convert server errors to messages."""
     try:
         yield

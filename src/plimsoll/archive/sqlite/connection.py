@@ -135,7 +135,7 @@ class SqliteDatabase(Database):
         return self._transaction("BEGIN IMMEDIATE", work)
 
     def _write_without_disk(self, work: Work[Result]) -> Result:
-        with sentences(self.path):
+        with readable_errors(self.path):
             connection = self._connection()
             connection.execute("PRAGMA synchronous = NORMAL")  # the next other transaction flushes the log
             try:
@@ -144,7 +144,7 @@ class SqliteDatabase(Database):
                 connection.execute(_DURABLE)
 
     def _transaction(self, begin: str, work: Work[Result]) -> Result:
-        with sentences(self.path):
+        with readable_errors(self.path):
             connection = self._connection()
             connection.execute(begin)
             try:
@@ -165,7 +165,7 @@ class SqliteDatabase(Database):
         return found
 
     def _prepare(self) -> None:
-        with sentences(self.path):
+        with readable_errors(self.path):
             _make_private(self.path)
             migrate(self._connection(), self.path)
             self._connection().execute("PRAGMA journal_mode = WAL")
@@ -208,7 +208,7 @@ def _make_private(path: Path) -> None:
 
 
 @contextmanager
-def sentences(path: Path) -> Iterator[None]:
+def readable_errors(path: Path) -> Iterator[None]:
     """Convert SQLite errors to messages. Errors in our own SQL are not converted."""
     try:
         yield

@@ -27,7 +27,6 @@ from plimsoll.dialects.interfaces import (
     ReplyEncoder,
     WireMessage,
 )
-from plimsoll.dialects.mapping import Findings, examine
 from plimsoll.dialects.message_lists import checked_conversation
 from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.request import ChatRequest, Tool
@@ -156,9 +155,6 @@ class AnthropicDialect(Dialect):
 
     def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
         return AnthropicStreamEncoder()
-
-    def untranslatable(self, body: Body, upstream: str) -> Findings:
-        return examine(self.name, body, upstream)
 
     def adapted(self, request: ChatRequest) -> ChatRequest:
         return for_anthropic(request)

@@ -19,13 +19,10 @@ from plimsoll.dialects.reply import (
     CitationDelta,
     Delta,
     Failure,
-    Finish,
     ReasoningDelta,
     SignatureDelta,
-    Start,
     TextDelta,
     ToolCallDelta,
-    UsageReport,
 )
 from plimsoll.dialects.sequential import SequentialEncoder
 from plimsoll.dialects.sse import SseEvent, json_event
@@ -38,28 +35,19 @@ _EMPTY: dict[str, dict[str, Any]] = {
 
 
 class AnthropicStreamEncoder(SequentialEncoder):
-    """Call `encode()` with each delta and `finish()` at the end."""
+    """Encodes one message."""
 
-    def __init__(self, id: str = "", model: str = "") -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._id, self._model = id, model
         self._begun = False
         self._index = -1
         self._open: str | None = None
         self._sealed = False
         self._call: int | None = None
         self._ids = CallIds()
-        self._finish: Finish | None = None
-        self._usage: Usage | None = None
 
     def _encoded(self, delta: Delta) -> list[SseEvent]:
         match delta:
-            case Start(id, model):
-                self._id, self._model = self._id or id, self._model or model
-            case UsageReport(usage):
-                self._usage = usage
-            case Finish():
-                self._finish = delta
             case TextDelta(text):
                 return self._write("text", {"type": "text_delta", "text": text}) if text else []
             case CitationDelta(citation):

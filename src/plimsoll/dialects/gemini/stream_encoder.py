@@ -17,37 +17,25 @@ from plimsoll.dialects.reply import (
     BlockDelta,
     Delta,
     Failure,
-    Finish,
     ReasoningDelta,
     SignatureDelta,
-    Start,
     TextDelta,
     ToolCallDelta,
-    UsageReport,
 )
 from plimsoll.dialects.sequential import SequentialEncoder
 from plimsoll.dialects.sse import SseEvent, json_event
-from plimsoll.dialects.usage import Usage, usage_to_gemini
+from plimsoll.dialects.usage import usage_to_gemini
 
 
 class GeminiStreamEncoder(SequentialEncoder):
-    """Call `encode()` with each delta and `finish()` at the end."""
+    """Encodes the chunks of one response."""
 
-    def __init__(self, id: str = "", model: str = "") -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._id, self._model = id, model
         self._calls: dict[int, dict[str, Any]] = {}  # calls that are not sent yet
-        self._finish: Finish | None = None
-        self._usage: Usage | None = None
 
     def _encoded(self, delta: Delta) -> list[SseEvent]:
         match delta:
-            case Start(id, model):
-                self._id, self._model = self._id or id, self._model or model
-            case UsageReport(usage):
-                self._usage = usage
-            case Finish():
-                self._finish = delta
             case TextDelta(text):
                 return self._parts({"text": text}) if text else []
             case ReasoningDelta(text):

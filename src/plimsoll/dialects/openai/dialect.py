@@ -18,7 +18,6 @@ from plimsoll.dialects.interfaces import (
     ReplyEncoder,
     WireMessage,
 )
-from plimsoll.dialects.mapping import Findings, examine
 from plimsoll.dialects.message_lists import checked_messages, listed_messages, require_part_types
 from plimsoll.dialects.openai.reply import decode_reply, encode_error, encode_reply
 from plimsoll.dialects.openai.request import decode_request, encode_request
@@ -142,9 +141,6 @@ class OpenAiDialect(Dialect):
     def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
         legacy = has_legacy_functions(asked)
         return OpenAiStreamEncoder(created=created, include_usage=include_usage, legacy=legacy)
-
-    def untranslatable(self, body: Body, upstream: str) -> Findings:
-        return examine(self.name, body, upstream)
 
     def adapted(self, request: ChatRequest) -> ChatRequest:
         return for_openai(request)

@@ -32,17 +32,10 @@ class OpenAiStreamEncoder:
     `legacy`: the client uses the legacy `function_call` protocol.
     """
 
-    def __init__(
-        self,
-        id: str = "",
-        model: str = "",
-        created: int = 0,
-        include_usage: bool = True,
-        legacy: bool = False,
-    ) -> None:
+    def __init__(self, created: int = 0, include_usage: bool = True, legacy: bool = False) -> None:
         self._legacy, self._called = legacy, False
         self._has_arguments: dict[int, bool] = {}  # by call
-        self._id, self._model, self._created = id, model, created
+        self._id, self._model, self._created = "", "", created
         self._include_usage = include_usage
         self._begun = False
         self._thought, self._thinking_blocks = "", 0

@@ -11,7 +11,6 @@ from plimsoll.dialects.answer_limits import whole_number
 from plimsoll.dialects.dialect import Dialect
 from plimsoll.dialects.efforts import effort_of
 from plimsoll.dialects.interfaces import Body, ReplyDecoder, ReplyEncoder, WireMessage
-from plimsoll.dialects.mapping import Findings, examine
 from plimsoll.dialects.openai.dialect import OpenAiDialect
 from plimsoll.dialects.openai.rules import rules_of
 from plimsoll.dialects.reply import Reply
@@ -209,9 +208,6 @@ class ResponsesDialect(Dialect):
 
     def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
         return ResponsesStreamEncoder(asked, created)
-
-    def untranslatable(self, body: Body, upstream: str) -> Findings:
-        return examine(self.name, body, upstream)
 
     def adapted(self, request: ChatRequest) -> ChatRequest:
         own: dict[str, Any] = {"store": False}  # no later request continues the response by its id

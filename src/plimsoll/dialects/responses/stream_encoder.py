@@ -12,13 +12,11 @@ from plimsoll.dialects.reply import (
     BlockStart,
     Delta,
     Failure,
-    Finish,
     ReasoningDelta,
     SignatureDelta,
     Start,
     TextDelta,
     ToolCallDelta,
-    UsageReport,
 )
 from plimsoll.dialects.responses.parts import EXTRAS
 from plimsoll.dialects.responses.reply import Seal, called_item, envelope, item_id, with_id
@@ -29,30 +27,24 @@ from plimsoll.dialects.responses.stream_events import EventNumbers, whole_item
 from plimsoll.dialects.responses.tools import tool_names
 from plimsoll.dialects.sequential import SequentialEncoder
 from plimsoll.dialects.sse import SseEvent
-from plimsoll.dialects.usage import Usage
 
 Item = dict[str, Any]
 
 
 class ResponsesStreamEncoder(SequentialEncoder):
-    """Call `encode()` with each delta and `finish()` at the end.
-
-    `created` is the time in seconds, `seal` encrypts signed thinking.
-    """
+    """Encodes one response. `created` is the time in seconds, `seal` encrypts signed thinking."""
 
     def __init__(self, asked: dict[str, Any], created: int, seal: Seal = sealed) -> None:
         super().__init__()
         self._asked, self._created, self._seal = asked, created, seal
         self._kinds = tool_names(tools_of(asked))
         self._numbers = EventNumbers()
-        self._id, self._model, self._begun, self._failed = "", "", False, False
+        self._begun = self._failed = False
         self._output: list[Item] = []
         self._open: Item | None = None  # the current item
         self._given_id = ""  # of the next item, if its provider named it
         self._call_index = -1
         self._thinking: list[dict[str, Any]] = []  # signed blocks of the open reasoning item
-        self._usage: Usage | None = None
-        self._finish: Finish | None = None
 
     def _encoded(self, delta: Delta) -> list[SseEvent]:
         match delta:
@@ -75,18 +67,8 @@ class ResponsesStreamEncoder(SequentialEncoder):
                 return self._closed()
             case BlockEnd(extra):
                 return self._ended(extra.get(EXTRAS))
-        return self._outside(delta)
-
-    def _outside(self, delta: Delta) -> list[SseEvent]:
-        """The events for a delta that belongs to no item."""
-        match delta:
-            case Start(id, model):
-                self._id, self._model = self._id or id, self._model or model
+            case Start():
                 return self._beginning()
-            case Finish():
-                self._finish = delta
-            case UsageReport(usage):
-                self._usage = usage
             case Failure(kind, message):
                 return self._fail(kind, message)
         return []

@@ -170,7 +170,7 @@ class ConversationCompactor:
         elif compactor.engine.context_length != facts.window:
             compactor.engine.update_model(facts.name, facts.window)
         self._set_terms(compactor, facts)
-        compactor.trigger.weigh_fixed(conversation.view(), conversation.overhead())
+        compactor.trigger.measure_fixed_part(conversation.view(), conversation.overhead())
         past = conversation.take_past()
         if past:
             # Compactions that did not help or that a user undid are not repeated at once.

@@ -78,7 +78,7 @@ class Recognizer:
         )
         conversation.extend(request.messages, chain, request.analysis)
         self._attach(out, conversation)
-        out.weigh(conversation)
+        out.set_view(conversation)
 
     async def update_from_archive(self, conversation: ClientConversation, model: str) -> None:
         """Update a conversation from the archive. If the archive fails, it stays as it is."""

@@ -77,7 +77,7 @@ class Recovery:
             facts = out.facts if limit or tokens >= out.facts.window else replace(out.facts, card=least)
             if not await self._compactor.compact(conversation, tokens, facts, "overflow", out.model):
                 return False
-            out.weigh(conversation)
+            out.set_view(conversation)
         out.has_compacted, out.counted = True, 0
         await self._writer.write(out)
         return True
@@ -93,7 +93,7 @@ class Recovery:
             self._windows.learn_media(out.endpoint, out.model)
             if not await self._media.recover(out, conversation, error):
                 return False
-            out.weigh(conversation)
+            out.set_view(conversation)
         out.has_less_media, out.counted = True, 0
         await self._writer.write(out)
         return True

@@ -72,7 +72,7 @@ _OVERFLOWS = frozenset({400, 413, 422})  # statuses of an upstream's "prompt is 
 
 
 class RequestHandler:
-    """The parts that all requests share."""
+    """Handles the requests to the drop-in endpoints."""
 
     def __init__(
         self,
@@ -244,7 +244,7 @@ class RequestHandler:
                     conversation, tokens, out.facts, out.frame.tokens, out.model
                 )
                 await self._media.fit(out, conversation)
-            out.weigh(conversation)
+            out.set_view(conversation)
 
     async def _send(self, out: UpstreamRequest, meter: Meter) -> tuple[UpstreamResponse, bytes | None]:
         """The upstream's answer, and its body if it is a refusal. Refusals that a rewrite avoids are retried."""

@@ -81,7 +81,7 @@ class StatelessCompactor:
         if options.only_if_due and not engine.should_compress(tokens):
             why = f"{tokens:,} tokens are below the threshold of {engine.threshold_tokens:,}"
             return _answer(options.request, unchanged(given, tokens, why))
-        compactor.trigger.weigh_fixed(given.messages, given.tools_tokens)
+        compactor.trigger.measure_fixed_part(given.messages, given.tools_tokens)
         writer = card_for(compactor.model)
         # What a caller says about its request must not decide how much of its limit is reserved.
         most = min(max(tokens, estimated), writer.window) if compactor.model else 0

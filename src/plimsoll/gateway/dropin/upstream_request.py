@@ -55,7 +55,7 @@ class UpstreamRequest:
         """The tokens of the conversation as the model sees it now, with system prompt and tools."""
         return conversation.anchor.predict(self.frame.tokens + conversation.view_tokens())
 
-    def weigh(self, conversation: ClientConversation) -> None:
+    def set_view(self, conversation: ClientConversation) -> None:
         """Set the conversation's view and its token counts."""
         self.compacted_view = conversation.compacted_view
         self.estimated = self.frame.tokens + conversation.view_tokens()
