@@ -39,7 +39,7 @@ def talk(path, engine, hooks, turns=16, window=None, background=False, by_hand=N
         return asyncio.run(run(server))
 
 
-def test_context_goes_to_the_engine_behind_the_focus(tmp_path):
+def test_context_goes_to_the_engine_after_the_focus(tmp_path):
     engine, seen = Listening(), []
 
     def remind(messages, trigger, focus):
@@ -110,7 +110,7 @@ def test_hooks_that_raise_hang_or_answer_nonsense_are_reported_once_and_ignored(
     assert sum("post_compact hook" in one and "RuntimeError: no" in one for one in told) == 1
 
 
-def test_after_a_compaction_the_stored_event_is_told(tmp_path):
+def test_after_a_compaction_the_stored_event_is_reported(tmp_path):
     told = []
     _, _, stored = talk(tmp_path, Plain(), Hooks(post_compact=(told.append,)), turns=20)
     assert told == stored

@@ -68,7 +68,7 @@ def with_a_break(tmp_path, rules, seconds):
     return asyncio.run(turns())
 
 
-def test_behind_a_long_break_the_prompt_is_made_lighter_before_it_is_sent(tmp_path):
+def test_after_a_long_break_the_prompt_is_compacted_before_it_is_sent(tmp_path):
     (event,) = with_a_break(tmp_path, COST, 3_600)
     assert (event.trigger, event.outcome) == ("cost", "compacted")
     assert event.tokens_after < event.tokens_before < 16_000
@@ -175,7 +175,7 @@ def test_the_policy_decides_how_deep_a_compaction_goes(policy, target):
     assert target - 1 <= sizes.target_tokens <= target
 
 
-def test_what_stands_in_for_a_hanging_model_is_as_lean():
+def test_what_replaces_a_hanging_model_is_as_lean():
     for engine in (
         ContextCompressor(context_length=200_000, lean=True),
         ContextCompressor(target_tokens=9_000),
@@ -212,7 +212,7 @@ def bench(monkeypatch):
 
 
 async def by_the_agent(session, terms, times, writer):
-    """Where the agent's compactor makes a session lighter, and the size that it reaches."""
+    """Where the agent's compactor compacts a session, and to which size."""
     clock = Hands()
     engine = ContextCompressor(context_length=64_000, lean=True, summarizer=writer)
     compactor = Compactor(engine, COST, clock)

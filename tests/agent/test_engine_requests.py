@@ -1,4 +1,4 @@
-"""An engine of somebody else is shown each request before it is sent, and says whether it can make it lighter."""
+"""A plugin engine sees each request before it is sent and says whether it can compact it."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ ASK = {"role": "user", "content": "Go on. " + "word " * 40}
 
 
 class Wishing(Plain):
-    """Wants a lighter request from so many messages on, far below its threshold."""
+    """Asks for a compaction from so many messages on, far below its threshold."""
 
     def __init__(self, most=7, has_content=True):
         self.most, self.content = most, has_content
@@ -86,7 +86,7 @@ def test_without_compression_the_engine_is_shown_requests_and_not_heard(server, 
     assert len(engine.shown) == 6
 
 
-def test_an_engine_that_cannot_say_is_told_of_once_and_the_conversation_goes_on(server, tmp_path):
+def test_an_engine_that_cannot_say_is_reported_once_and_the_conversation_goes_on(server, tmp_path):
     class Raising(Plain):
         def should_compress_preflight(self, messages):
             raise RuntimeError("out of order")

@@ -111,7 +111,7 @@ def test_the_user_is_told_again_when_another_model_has_a_smaller_window():
     told = []
     for window in (WINDOW, WINDOW, WINDOW // 2, WINDOW // 2, WINDOW * 4):
         engine.update_model(MODEL, window)
-        compactor.trigger.weigh_fixed(view, 20_000)
+        compactor.trigger.measure_fixed_part(view, 20_000)
         told += compactor.host.take_notices()
     first, second = told
     assert f"{int(WINDOW * 0.3):,}" in first

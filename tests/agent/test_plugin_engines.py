@@ -1,4 +1,4 @@
-"""An engine of somebody else: its tools are offered, and whatever it does wrong is said once and harms nothing."""
+"""A plugin engine: its tools are offered, and each of its failures is reported once and harms nothing."""
 
 import asyncio
 import gc

@@ -298,7 +298,7 @@ def test_undo_brings_back_the_view_and_pins_survive(tmp_path):
     assert undone == before
 
 
-def test_every_answered_request_is_told_exactly_as_it_was_sent(tmp_path):
+def test_every_answered_request_is_reported_exactly_as_it_was_sent(tmp_path):
     told = []
 
     async def talk(server):

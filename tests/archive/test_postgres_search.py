@@ -56,7 +56,7 @@ def test_a_message_with_more_words_than_an_index_holds_is_found_by_each_of_them(
     assert {hit.sequence for hit in archive.search(SearchQuery("w7", order="relevance")).hits} == {1, 2}
 
 
-def test_a_phrase_is_found_behind_thousands_of_the_same_words(archive: Driver):
+def test_a_phrase_is_found_after_thousands_of_the_same_words(archive: Driver):
     archive.begin(user("heron " * 20_000 + "heron fishes " + "gull " * 10))
     assert len(archive.search(SearchQuery('"heron fishes gull"')).hits) == 1
     assert archive.search(SearchQuery('"fishes heron"')).hits == ()

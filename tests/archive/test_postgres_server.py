@@ -216,21 +216,21 @@ def test_many_who_start_at_once_make_the_tables_once(here: Server, tmp_path: Pat
     ]
 
 
-def test_an_archive_of_a_later_release_is_told_and_left_untouched(here: Server, tmp_path: Path):
+def test_an_archive_of_a_later_release_is_reported_and_left_untouched(here: Server, tmp_path: Path):
     url = here.url_for(tmp_path)
     opened(url)
     here.run("UPDATE plimsoll_archive SET version = 99", url)
     assert "has version 99, but this release supports versions up to" in refusal(url)
 
 
-def test_tables_of_another_program_are_told_and_left_untouched(here: Server, tmp_path: Path):
+def test_tables_of_another_program_are_reported_and_left_untouched(here: Server, tmp_path: Path):
     url = here.url_for(tmp_path)
     here.run("CREATE TABLE messages (name text)", url)
     assert "tables of another program" in refusal(url)
     assert here.run("SELECT count(*) FROM messages", url) == [(0,)]
 
 
-def test_a_password_that_is_wrong_is_told_and_never_shown(here: Server):
+def test_a_password_that_is_wrong_is_reported_and_never_shown(here: Server):
     here.run("DROP ROLE IF EXISTS locked")
     here.run("CREATE ROLE locked LOGIN PASSWORD 'right'")
     said = refusal(here.url(user="locked", password="hunter2"))
@@ -244,14 +244,14 @@ def test_a_database_or_user_that_is_missing_is_named(here: Server):
     assert "there is no user 'nobody'" in refusal(here.url(user="nobody"))
 
 
-def test_a_server_that_cannot_be_reached_is_told_with_the_setting(tmp_path: Path):
+def test_a_server_that_cannot_be_reached_is_reported_with_the_setting(tmp_path: Path):
     said = refusal(f"postgresql://me:hunter2@/db?host={tmp_path}", wait=1)
     assert "cannot be opened: " in said
     assert "correct host and port in archive.url" in said
     assert "hunter2" not in said
 
 
-def test_a_user_who_may_not_make_tables_is_told(here: Server, tmp_path: Path):
+def test_a_user_who_may_not_make_tables_is_reported(here: Server, tmp_path: Path):
     here.run("DROP ROLE IF EXISTS guest")
     here.run("CREATE ROLE guest LOGIN")
     said = refusal(here.url_for(tmp_path).replace("postgres@", "guest@"))
@@ -262,7 +262,7 @@ def test_a_user_who_may_not_make_tables_is_told(here: Server, tmp_path: Path):
 @pytest.mark.parametrize(
     "url", ["postgresql://me:hunter2/x@host:port/db", "postgresql://me:hunter2@h/db?colour=red"]
 )
-def test_an_address_that_is_none_is_told_without_repeating_it(url: str):
+def test_an_address_that_is_none_is_reported_without_repeating_it(url: str):
     with pytest.raises(SettingError, match=r"archive\.url is not a PostgreSQL address") as error:
         opened(url)
     assert "hunter2" not in str(error.value)

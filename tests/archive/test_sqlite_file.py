@@ -137,7 +137,7 @@ def test_an_archive_of_every_earlier_version_becomes_one_of_today(tmp_path: Path
     driver.close()
 
 
-def test_an_archive_of_a_later_release_is_told_and_left_untouched(tmp_path: Path):
+def test_an_archive_of_a_later_release_is_reported_and_left_untouched(tmp_path: Path):
     driver = Driver(tmp_path)
     driver.begin(*talk(3))
     driver.close()
@@ -155,7 +155,7 @@ def test_an_archive_of_a_later_release_is_told_and_left_untouched(tmp_path: Path
 
 
 @pytest.mark.parametrize("content", [b"no database, only text " * 50, b"SQLite format 3\0" + b"\xff" * 5_000])
-def test_a_file_that_is_no_archive_is_told_and_left_untouched(tmp_path: Path, content: bytes):
+def test_a_file_that_is_no_archive_is_reported_and_left_untouched(tmp_path: Path, content: bytes):
     path = tmp_path / "archive.db"
     path.write_bytes(content)
     with pytest.raises(ArchiveError, match="was left as it is"):
@@ -163,7 +163,7 @@ def test_a_file_that_is_no_archive_is_told_and_left_untouched(tmp_path: Path, co
     assert path.read_bytes() == content
 
 
-def test_a_database_of_another_program_is_told_and_left_untouched(tmp_path: Path):
+def test_a_database_of_another_program_is_reported_and_left_untouched(tmp_path: Path):
     path = tmp_path / "archive.db"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE recipes (name)")

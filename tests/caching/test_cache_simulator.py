@@ -175,7 +175,7 @@ def test_the_automatic_marker_has_a_lifetime_and_a_place_in_the_order():
     assert (mixed.write_1h, mixed.write_5m) == (4_000, 6_000)
 
 
-def test_a_1h_entry_behind_a_5m_entry_is_refused():
+def test_a_1h_entry_after_a_5m_entry_is_refused():
     assert "after a 5m" in refused([Breakpoint(1), Breakpoint(2, "1h")])
 
 

@@ -92,11 +92,11 @@ def test_a_summary_that_costs_something_never_pays_sooner(course, weight):
 
 
 @given(courses, st.integers(int(TARGET * LEAST_GAIN) + 1, 150_000))
-def test_behind_a_pause_it_pays_at_once_because_all_is_written_anew(course, weight):
+def test_after_a_pause_it_pays_at_once_because_all_is_written_anew(course, weight):
     assert verdict(CACHED, replace(course, last=600.0), weight).pays()
 
 
-def test_right_behind_a_compaction_it_does_not_pay():
+def test_right_after_a_compaction_it_does_not_pay():
     assert not verdict(CACHED, CostHistory(100, 0, TARGET, 990.0), 20_000).pays()
 
 
@@ -157,7 +157,7 @@ def test_a_few_tokens_are_not_cleared(course, weight, clearing):
     assert not clearing_verdict(CACHED, course, weight, small).pays()
 
 
-def test_behind_a_pause_results_are_cleared_before_a_summary_pays():
+def test_after_a_pause_results_are_cleared_before_a_summary_pays():
     course, weight, now = grown(20, 700)
     short = replace(course, requests=12)  # a conversation that is not expected to last
     clearing = Clearing(removed=9_000, before=3_000)

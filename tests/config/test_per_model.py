@@ -79,7 +79,7 @@ def test_engines_and_windows_are_those_of_the_model(home: Path) -> None:
         ("gpt-5: {treshold: 0.3}", "threshold"),
     ],
 )
-def test_a_wrong_value_or_name_is_told_with_its_line_and_range(home: Path, line: str, told: str) -> None:
+def test_a_wrong_value_or_name_is_reported_with_its_line_and_range(home: Path, line: str, told: str) -> None:
     (home / "config.yaml").write_text(f"models:\n  {line}\n")
     (problem,) = check_settings(home, {}).problems
     assert "config.yaml:2" in problem.where

@@ -1,4 +1,4 @@
-"""Every mistake in a configuration is told with its place, its value and its range."""
+"""Every mistake in a configuration is reported with its place, its value and its range."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def told(home: Path, text: str = "", **variables: str) -> str:
         ("tools.output_limit", "999", "a whole number at least 1000"),
     ],
 )
-def test_a_value_of_the_wrong_type_or_out_of_range_is_told_with_line_value_and_range(
+def test_a_value_of_the_wrong_type_or_out_of_range_is_reported_with_line_value_and_range(
     tmp_path: Path, key: str, value: str, allowed: str
 ) -> None:
     section, name = key.split(".")
@@ -200,7 +200,7 @@ def test_a_server_cannot_be_set_by_a_variable(tmp_path: Path) -> None:
         ("\n    url: ftp://x", 3, "it must be an http:// or https:// address."),
     ],
 )
-def test_a_server_that_makes_no_sense_is_told_once_with_its_line(
+def test_a_server_that_makes_no_sense_is_reported_once_with_its_line(
     tmp_path: Path, server: str, place: int, sentence: str
 ) -> None:
     (problem,) = checked(tmp_path, f"mcp_servers:\n  docs:{server}\n").problems
@@ -208,12 +208,12 @@ def test_a_server_that_makes_no_sense_is_told_once_with_its_line(
     assert sentence in problem.text
 
 
-def test_braces_without_quotes_are_told_with_what_helps(tmp_path: Path) -> None:
+def test_braces_without_quotes_are_reported_with_what_helps(tmp_path: Path) -> None:
     sentence = told(tmp_path, "mcp_servers: {a: {command: x, env: {A: ${B}}}}\n")
     assert 'Quote text that contains braces, such as "${NAME}".' in sentence
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
     text = "compression:\n  treshold: 1\n  threshold: 2\nmodel:\n  context_length: x\n"
     problems = checked(tmp_path, text, PLIMSOLL_COMPRESSION__TARGET_RATIO="5").problems
     assert [str(problem).rpartition("config.yaml:")[2][:1] for problem in problems] == ["2", "3", "5", "P"]
@@ -221,7 +221,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
         load_settings(tmp_path, {})
 
 
-def test_a_wrong_value_in_the_file_is_told_even_where_a_variable_overrides_it(tmp_path: Path) -> None:
+def test_a_wrong_value_in_the_file_is_reported_even_where_a_variable_overrides_it(tmp_path: Path) -> None:
     text = "compression:\n  threshold: 2\n"
     assert "compression.threshold is 2" in told(tmp_path, text, PLIMSOLL_COMPRESSION__THRESHOLD="0.4")
 
@@ -237,7 +237,7 @@ def test_a_wrong_value_in_the_file_is_told_even_where_a_variable_overrides_it(tm
         ("a: ok\nb: \x01\n", ":2:4", "is not allowed"),
     ],
 )
-def test_a_yaml_mistake_is_told_with_line_and_column(
+def test_a_yaml_mistake_is_reported_with_line_and_column(
     tmp_path: Path, text: str, place: str, words: str
 ) -> None:
     (problem,) = checked(tmp_path, text).problems
@@ -245,7 +245,7 @@ def test_a_yaml_mistake_is_told_with_line_and_column(
     assert words in problem.text
 
 
-def test_every_duplicate_key_is_told_with_both_lines(tmp_path: Path) -> None:
+def test_every_duplicate_key_is_reported_with_both_lines(tmp_path: Path) -> None:
     text = "compression:\n  enabled: true\n  enabled: false\nmodel:\ncompression:\n  threshold: 0.3\n"
     first, second = checked(tmp_path, text).problems
     assert str(first).endswith(
@@ -266,7 +266,7 @@ def test_an_empty_file_or_section_means_the_defaults(tmp_path: Path, text: str) 
     assert checked(tmp_path, text).problems == ()
 
 
-def test_a_section_that_is_a_value_is_told_its_keys(tmp_path: Path) -> None:
+def test_a_section_that_is_a_value_is_reported_with_its_keys(tmp_path: Path) -> None:
     assert 'prompt_caching is "5m", but it is a section; its keys are cache_ttl, strategy.' in told(
         tmp_path, "prompt_caching: 5m\n"
     )
@@ -276,13 +276,13 @@ def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
     assert load_settings(tmp_path / "nowhere", {}).settings.compression.threshold == 0.5
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").mkdir()
     with pytest.raises(SettingError, match="cannot be read: Is a directory"):
         load_settings(tmp_path, {})
 
 
-def test_a_file_that_is_not_utf_8_is_told_with_the_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf_8_is_reported_with_the_line(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_bytes(b"# ok\nmodel:\n  name: caf\xe9\n")
     with pytest.raises(SettingError, match=r"config\.yaml:3: byte 0xe9 is not UTF-8"):
         load_settings(tmp_path, {})
@@ -294,7 +294,7 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["model: &m {cards: *m}", "a: &a {b: *a}", "model: " + "[" * 3000])
-def test_a_file_that_holds_itself_or_is_nested_without_end_is_told(tmp_path: Path, text: str) -> None:
+def test_a_file_that_holds_itself_or_is_nested_without_end_is_reported(tmp_path: Path, text: str) -> None:
     assert told(tmp_path, text)
 
 
@@ -328,6 +328,6 @@ def test_an_unknown_engine_fails_the_check_but_not_the_loading(tmp_path: Path) -
     assert check_settings(tmp_path, {}, known_engines=("compressor", "compresor")).problems == ()
 
 
-def test_a_flag_that_is_no_setting_is_told(tmp_path: Path) -> None:
+def test_a_flag_that_is_no_setting_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"command line: compression\.enable is not a setting"):
         load_settings(tmp_path, {}, {"compression.enable": True})

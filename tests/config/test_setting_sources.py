@@ -224,7 +224,7 @@ def test_the_new_spelling_in_the_file_wins_over_the_older_one_in_a_variable(tmp_
     assert "PLIMSOLL_COMPRESSION__SUMMARY_MODEL" in loaded.notices[0]
 
 
-def test_a_wrong_value_under_an_older_spelling_is_told_as_it_was_written(tmp_path: Path) -> None:
+def test_a_wrong_value_under_an_older_spelling_is_reported_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("model:\n  cache_ttl: 2h\n")
     with pytest.raises(
         SettingError, match=r'config.yaml:2: model.cache_ttl is "2h"; it must be one of 5m, 1h'

@@ -1,4 +1,4 @@
-"""What a compaction may weigh: overhead is added, room is left, recent messages stay, summaries keep their budget."""
+"""Sizes of a compaction: overhead is added, room is left, recent messages stay, summaries keep their budget."""
 
 from dataclasses import replace
 from importlib import import_module

@@ -147,7 +147,7 @@ def test_without_a_system_prompt_there_are_no_system_blocks():
     assert decode(None, []) == []
 
 
-def test_results_and_the_words_behind_them_are_one_user_message():
+def test_results_and_the_words_after_them_are_one_user_message():
     _, wire = encode(
         [asks(call("a"), call("b")), answers("a"), answers("b"), {"role": "user", "content": "go on"}]
     )

@@ -28,8 +28,10 @@ REASONS += ["tool_use", "refusal"]
 
 
 def sent(deltas, dialect=anthropic):
-    encoder = dialect.StreamEncoder("msg_1", "m")
-    events = [event for delta in deltas for event in encoder.encode(delta)] + encoder.finish()
+    encoder = dialect.StreamEncoder()
+    events = [
+        event for delta in [Start("msg_1", "m"), *deltas] for event in encoder.encode(delta)
+    ] + encoder.finish()
     return SseParser().feed(b"".join(event.encode() for event in events))
 
 

@@ -153,7 +153,7 @@ def test_thinking_blocks_that_nobody_signed_are_sent_as_reasoning():
     assert openai.encode_request(ChatRequest("m", (message,)))["messages"][0]["reasoning_content"] == "a\n\nb"
 
 
-def test_calls_that_all_claim_the_same_index_are_told_apart_by_their_ids():
+def test_calls_that_all_claim_the_same_index_are_distinguished_by_their_ids():
     decoder, _ = stream(
         chunk(tool_calls=[call(0, "a", "f", "{}")]),
         chunk(tool_calls=[call(0, "b", "g", "{}")]),
@@ -257,7 +257,7 @@ def test_the_end_mark_completes_a_stream_whose_reason_never_came():
 
 def test_usage_is_sent_only_where_the_client_asked_for_it():
     for asked in (True, False):
-        encoder = openai.StreamEncoder("c", "m", include_usage=asked)
+        encoder = openai.StreamEncoder(include_usage=asked)
         deltas = [Start(), TextDelta("x"), BlockEnd(), Finish("stop"), UsageReport(Usage(1, 2, 3))]
         events = [event for delta in deltas for event in encoder.encode(delta)] + encoder.finish()
         assert sum("usage" in event.data for event in events) == asked

@@ -87,7 +87,7 @@ def test_another_system_prompt_or_tool_breaks_all_thinking():
     assert broken(before, replace(before, tools=())) == [2, 4, 6]
 
 
-def test_a_shortened_result_breaks_the_thinking_behind_it_only():
+def test_a_shortened_result_breaks_the_thinking_after_it_only():
     before = conversation()
     after = edited(before, 5, content="[Old tool output cleared to save context space]")
     assert broken(before, after) == [6]
@@ -105,7 +105,7 @@ def test_dropping_inserting_and_reordering_earlier_messages_is_illegal():
     assert broken(before, replace(before, messages=moved)) == [2, 4]
 
 
-def test_a_change_behind_the_last_thinking_breaks_nothing_that_is_there():
+def test_a_change_after_the_last_thinking_breaks_nothing_that_is_there():
     before = conversation()
     assert broken(before, edited(before, 7, content="short")) == []
 

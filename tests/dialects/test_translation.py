@@ -135,7 +135,7 @@ def test_a_schema_is_strict_where_objects_are_closed_and_all_properties_required
     assert not is_strict(closed({"type": "object", "properties": {"a": {"type": "string"}}}))
 
 
-def test_json_mode_becomes_an_instruction_behind_the_system_prompt():
+def test_json_mode_becomes_an_instruction_after_the_system_prompt():
     messages = [{"role": "system", "content": "Be brief."}, HELLO]
     sent = to_anthropic(messages=messages, response_format={"type": "json_object"})
     assert [block["text"][:9] for block in sent["system"]] == ["Be brief.", "Answer wi"]

@@ -153,7 +153,7 @@ BREAK_STREAMS = ("error in the stream", "dropped in the middle", "not JSON")
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("name", FAULTS)
 @pytest.mark.parametrize("client", NAMES)
-def test_every_fault_is_told_in_the_clients_dialect(
+def test_every_fault_is_reported_in_the_clients_dialect(
     upstream: Upstream, client: str, name: str, stream: bool
 ) -> None:
     dialect, (broken, statuses) = dialect_named(client), FAULTS[name]
@@ -178,7 +178,7 @@ def test_every_fault_is_told_in_the_clients_dialect(
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("client", NAMES)
-def test_an_overflow_and_a_wrong_key_are_told_in_the_clients_dialect(
+def test_an_overflow_and_a_wrong_key_are_reported_in_the_clients_dialect(
     upstream: Upstream, client: str, stream: bool
 ) -> None:
     dialect = dialect_named(client)

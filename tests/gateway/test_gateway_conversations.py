@@ -85,7 +85,7 @@ def was_compacted_before_the_last_turn(server: ScriptedServer) -> bool:
 
 
 @pytest.mark.rewrites_history("the client edits a message, which is what the test is about")
-def test_a_client_that_edits_a_late_message_forks_behind_the_compaction(tmp_path: Path) -> None:
+def test_a_client_that_edits_a_late_message_forks_after_the_compaction(tmp_path: Path) -> None:
     with (
         ScriptedServer(model, window=WINDOW) as server,
         RunningGateway(settings_for(server, **SMALL), tmp_path) as gateway,

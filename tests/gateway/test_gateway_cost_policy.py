@@ -49,7 +49,7 @@ def events(home: Path, client: AnthropicClient) -> list[CompactionEvent]:
 
 
 def heavy(client: AnthropicClient) -> None:
-    """A history that is worth making lighter, and whose few requests do not pay for that yet.
+    """A history that is worth compacting, and whose few requests do not pay for that yet.
 
     It opens with a short exchange: no compaction removes the first one, so its size counts towards the target.
     """
@@ -73,7 +73,7 @@ def after_a_pause(policy: str, seconds: float, home: Path) -> list[CompactionEve
     return events(home, client)
 
 
-def test_behind_a_pause_in_which_the_cache_expired_a_lighter_view_is_sent(tmp_path: Path) -> None:
+def test_after_a_pause_in_which_the_cache_expired_a_lighter_view_is_sent(tmp_path: Path) -> None:
     (event,) = after_a_pause("cost", LONG, tmp_path)
     assert event.trigger == "cost"
     assert event.outcome == "compacted"

@@ -143,7 +143,7 @@ def cached_share(server: ScriptedServer, first: int) -> float:
 
 
 @pytest.mark.parametrize("provider", ["openrouter", "scripted"])
-def test_claude_on_openais_wire_stays_cached_behind_a_compaction_for_a_client_that_marks(
+def test_claude_on_openais_wire_stays_cached_after_a_compaction_for_a_client_that_marks(
     provider: str, tmp_path: Path
 ) -> None:
     settings = {"model": SMALL | {"provider": provider}, "compression": {"protect_last_n": 4}}

@@ -171,7 +171,7 @@ def test_an_answer_being_written_is_shown_and_a_long_one_comes_in_parts(
     assert any(seen)
 
 
-@pytest.mark.rewrites_history("hygiene makes the session lighter before the night is answered")
+@pytest.mark.rewrites_history("hygiene compacts the session before the night is answered")
 def test_a_night_of_messages_gets_one_answer_and_hygiene_runs_once(
     homeserver: Synapse, people: tuple[Person, Person], tmp_path: Path
 ):

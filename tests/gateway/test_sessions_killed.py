@@ -20,7 +20,7 @@ def bench_is_importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.rewrites_history("sessions are answered, made lighter and taken over by several processes")
+@pytest.mark.rewrites_history("sessions are answered, compacted and taken over by several processes")
 def test_nothing_is_lost_doubled_interleaved_or_stuck_when_gateways_are_killed() -> None:
     from gateway_kill import Plan, run
 

@@ -157,8 +157,8 @@ def test_a_fork_shares_the_past_and_goes_its_own_way(tmp_path: Path) -> None:
         assert texts(sessions.log(other))[1] == "one"
 
 
-@pytest.mark.rewrites_history("the session is made lighter before the turn, which is what is tested")
-def test_a_session_that_is_too_heavy_is_made_lighter_before_the_turn_and_the_stream_says_so(
+@pytest.mark.rewrites_history("the session is compacted before the turn, which is what is tested")
+def test_a_session_that_is_too_heavy_is_compacted_before_the_turn_and_the_stream_says_so(
     tmp_path: Path,
 ) -> None:
     big = {"model": {"context_length": 100_000}, "compression": {"threshold": 0.99, "protect_last_n": 2}}
@@ -225,7 +225,7 @@ def test_bad_input_is_a_problem_with_a_sentence(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_model_that_fails_is_told_and_the_message_is_kept(tmp_path: Path, stream: bool) -> None:
+def test_a_model_that_fails_is_reported_and_the_message_is_kept(tmp_path: Path, stream: bool) -> None:
     with ScriptedServer([fault(401), say("Back.")]) as server, serving(server, tmp_path) as sessions:
         id = sessions.begin()
         response = sessions.say(id, "Hello?", "k1", stream=stream)

@@ -219,7 +219,7 @@ def test_compress_and_undo_by_hand(telegram: TelegramServer, tmp_path: Path):
     assert [event.outcome for event in compactions(tmp_path)] == ["compacted", "undone"]
 
 
-def test_a_failed_request_is_told_and_the_next_message_has_everything(
+def test_a_failed_request_is_reported_and_the_next_message_has_everything(
     telegram: TelegramServer, tmp_path: Path
 ):
     script = [fault(400), lambda request: say("fine now")]
@@ -234,7 +234,7 @@ def test_a_failed_request_is_told_and_the_next_message_has_everything(
     assert said_by_people(log) == ["one", "two"]
 
 
-def test_telegram_being_busy_holds_an_answer_up_and_a_person_who_blocked_the_bot_holds_up_nobody(
+def test_telegram_being_busy_holds_an_answer_up_and_a_person_who_blocked_the_bot_delays_nobody(
     telegram: TelegramServer, tmp_path: Path
 ):
     telegram.faults = [Refusal(429, "Too Many Requests: retry after 1", retry_after=1)]

@@ -116,7 +116,7 @@ def test_a_session_that_somebody_deleted_is_begun_anew(telegram: TelegramServer,
     assert said_by_people(log) == SAID
 
 
-def test_an_answer_that_the_end_of_the_gateway_cuts_off_is_told_once(
+def test_an_answer_that_the_end_of_the_gateway_cuts_off_is_reported_once(
     telegram: TelegramServer, tmp_path: Path
 ):
     asked, go = threading.Event(), threading.Event()
@@ -139,7 +139,7 @@ def test_an_answer_that_the_end_of_the_gateway_cuts_off_is_told_once(
     assert said_by_people(log) == ["one", "two"]
 
 
-def test_without_a_model_the_reason_is_told_once_and_the_messages_are_kept(
+def test_without_a_model_the_reason_is_reported_once_and_the_messages_are_kept(
     telegram: TelegramServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     with ScriptedServer() as server:

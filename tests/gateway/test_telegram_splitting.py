@@ -43,7 +43,7 @@ def test_a_text_that_fits_is_left_whole_and_a_long_one_is_cut_where_a_reader_wou
         ("note: /new", None),
     ],
 )
-def test_a_command_is_told_from_talk(text, found):
+def test_a_command_is_distinguished_from_talk(text, found):
     assert command_in(IncomingMessage("1", "1", "1", text)) == found
 
 

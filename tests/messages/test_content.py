@@ -53,7 +53,7 @@ def test_media_are_images_audio_and_files():
     assert media_of(message) == [IMAGE, audio, file]
 
 
-def test_a_block_is_appended_behind_the_text_as_it_was():
+def test_a_block_is_appended_after_the_text_as_it_was():
     message = {"role": "system", "content": "rules", "cache": True}
     before = copy.deepcopy(message)
     changed = with_block(message, "note")

@@ -46,7 +46,7 @@ def test_what_an_engine_passed_on_is_found_at_its_own_place_among_equal_ones(bef
 
 
 @given(alike, st.data())
-def test_results_that_became_equal_stubs_are_found_behind_their_own_calls(before, data):
+def test_results_that_became_equal_stubs_are_found_after_their_own_calls(before, data):
     start = data.draw(st.integers(0, len(before)))
     cleared = {
         n for n in range(start, len(before)) if before[n]["role"] == "tool" and data.draw(st.booleans())

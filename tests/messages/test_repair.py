@@ -23,7 +23,7 @@ def test_a_call_whose_result_is_gone_gets_a_stub():
     assert [m.get("tool_call_id") for m in fixed] == [None, "a", "b"]
 
 
-def test_a_result_that_drifted_away_moves_back_behind_its_call():
+def test_a_result_that_drifted_away_moves_back_after_its_call():
     assert repair([call("a"), USER, result("a")]) == [call("a"), result("a"), USER]
 
 

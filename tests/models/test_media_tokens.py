@@ -63,7 +63,7 @@ def test_a_large_image_is_scaled_to_its_long_edge() -> None:
 
 
 @pytest.mark.parametrize("camera_data", [0, 2_000, 60_000])
-def test_a_photo_is_measured_behind_its_camera_data(camera_data: int) -> None:
+def test_a_photo_is_measured_after_its_camera_data(camera_data: int) -> None:
     data = jpeg(1500, 1000, camera_data)
     assert (
         cost({"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": data}})

@@ -82,7 +82,7 @@ def test_a_plugin_that_is_named_as_engine_needs_not_be_enabled(place):
     assert chosen(place, "mine").engine.inner.word == "general"
 
 
-def test_an_engine_of_the_program_serves_behind_plugins(place):
+def test_an_engine_of_the_program_serves_after_plugins(place):
     register_context_engine(Plain, "mine")
     assert chosen(place, "mine").engine.inner.word == "program"
     place.general("extra", GENERAL)
@@ -210,13 +210,13 @@ def test_a_secret_in_a_plugins_error_is_not_shown(place):
     assert secret not in chosen(place, "mine").problems[0]
 
 
-def test_an_enabled_plugin_that_is_not_there_is_told(place):
+def test_an_enabled_plugin_that_is_not_there_is_reported(place):
     assert (
         "plugins.enabled: there is no plugin called 'nope'" in chosen(place, "compressor", "nope").problems[0]
     )
 
 
-def test_an_engine_that_is_enabled_instead_of_named_is_told(place):
+def test_an_engine_that_is_enabled_instead_of_named_is_reported(place):
     place.engine("mine")
     assert "`plimsoll plugins use mine`" in chosen(place, "compressor", "mine").problems[0]
 

@@ -95,7 +95,7 @@ def test_a_plugin_is_enabled_by_the_name_in_its_manifest_too(place):
     assert len(resolved(place, "nice-name").tools) == 2
 
 
-def test_a_manifest_that_cannot_be_read_is_told(place):
+def test_a_manifest_that_cannot_be_read_is_reported(place):
     place.general("notes", NOTES, manifest="name: [\n")
     assert "plugin.yaml cannot be read" in resolved(place, "notes").problems[0]
     place.general("other", NOTES, manifest="- a list\n")

@@ -76,7 +76,7 @@ def test_a_hermes_plugin_serves_a_long_chat_through_ten_compactions_and_a_restar
     assert set(words) == {"All is well."}
 
 
-def test_a_broken_engine_is_told_and_the_built_in_serves(place):
+def test_a_broken_engine_is_reported_and_the_built_in_serves(place):
     place.engine("broken", code="import nowhere\n")
     with ScriptedServer([say("Hello.")]) as server:
         place.config(configured(server, "context:\n  engine: broken\n"))

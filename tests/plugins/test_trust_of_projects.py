@@ -71,7 +71,7 @@ def test_a_link_to_another_folder_cannot_be_trusted(trust, folder, tmp_path):
         trust.trust(folder)
 
 
-def test_a_file_of_trust_that_is_garbled_is_told(trust, folder):
+def test_a_file_of_trust_that_is_garbled_is_reported(trust, folder):
     trust.trust(folder)
     trust.path.write_text("{")
     with pytest.raises(PluginError, match="Remove it and trust again"):

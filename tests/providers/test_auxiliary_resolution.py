@@ -93,7 +93,7 @@ def test_an_address_of_its_own_is_asked_there(tmp_path):
     assert "auxiliary.compression.base_url is" in resolution.headline
 
 
-def test_a_named_model_without_its_key_is_told_and_the_main_model_serves(tmp_path):
+def test_a_named_model_without_its_key_is_reported_and_the_main_model_serves(tmp_path):
     resolution = found(tmp_path, ANTHROPIC, {"name": "claude-opus-4.5"}, provider="openai")
     assert chain(resolution) == [("anthropic", "claude-opus-4-5")]
     assert any(

@@ -54,7 +54,7 @@ def left_in(home: Path) -> list[str]:
     return sorted(path.name for path in home.rglob("*") if path.name != "models")
 
 
-def test_the_model_is_unpacked_into_its_place_and_progress_is_told(
+def test_the_model_is_unpacked_into_its_place_and_progress_is_reported(
     tmp_path: Path, home: Path, model: EmbeddedModel
 ):
     told: list[tuple[int, int]] = []
@@ -95,7 +95,9 @@ def test_no_network_is_one_sentence(tmp_path: Path, home: Path, model: EmbeddedM
     assert left_in(home) == []
 
 
-def test_a_full_disk_is_told_as_such_and_not_as_a_network(tmp_path: Path, home: Path, model: EmbeddedModel):
+def test_a_full_disk_is_reported_as_such_and_not_as_a_network(
+    tmp_path: Path, home: Path, model: EmbeddedModel
+):
     said = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
     then = f"print({said!r}, file=sys.stderr); sys.exit(1)"
     with pytest.raises(LocalModelError, match=r"No space left on device.* MB .*PLIMSOLL_HOME") as raised:

@@ -59,6 +59,6 @@ def test_an_engine_that_was_started_anew_writes_the_summary_that_it_would_have_w
     assert restarted == living
 
 
-def test_behind_very_many_messages_the_words_of_the_summary_have_to_do(tmp_path):
+def test_after_very_many_messages_the_words_of_the_summary_have_to_do(tmp_path):
     view = asyncio.run(compacted(tmp_path / "a.db", list(batches(12)), restarts=True))
     assert "Never write to the production database." in view[find_summary(view)]["content"]

@@ -1,4 +1,4 @@
-"""Hygiene: every condition under which a session is made lighter before the agent handles a message."""
+"""Hygiene: every condition under which a session is compacted before the agent handles a message."""
 
 import asyncio
 import threading
@@ -15,7 +15,7 @@ from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context import ContextCompressor
 from plimsoll.messages import text_of, validate
 from plimsoll.models import estimate_messages_tokens_rough
-from plimsoll.sessions.hygiene import FEWEST, PERCENT, Hygiene, SessionSize, size_of, weigh
+from plimsoll.sessions.hygiene import FEWEST, PERCENT, Hygiene, SessionSize, counted_size, session_size
 from plimsoll.testing.scripted_server import ScriptedServer, say
 
 MODEL = "claude-sonnet-5"
@@ -49,16 +49,16 @@ def test_the_line_and_the_fewest_messages_are_those_of_the_contract():
 
 def test_what_was_reported_counts_and_what_came_since_is_estimated():
     view = [user("old"), assistant("old"), user(WORDS * 20), assistant(WORDS), user(WORDS * 3)]
-    weight = size_of(view, 2, 70_000, window=100_000, stored=4, enabled=True)
-    assert weight.tokens == 70_000 + estimate_messages_tokens_rough(view[-2:])
-    assert weight.reported == 70_000
+    size = counted_size(view, 2, 70_000, window=100_000, stored=4, enabled=True)
+    assert size.tokens == 70_000 + estimate_messages_tokens_rough(view[-2:])
+    assert size.reported == 70_000
 
 
 def test_where_nothing_was_reported_everything_is_estimated():
     view = [user(WORDS * 20), assistant(WORDS), user(WORDS * 3)]
-    weight = size_of(view, 0, None, window=100_000, stored=2, enabled=True)
-    assert weight.tokens == estimate_messages_tokens_rough(view)
-    assert "estimated" in weight.sentence
+    size = counted_size(view, 0, None, window=100_000, stored=2, enabled=True)
+    assert size.tokens == estimate_messages_tokens_rough(view)
+    assert "estimated" in size.sentence
 
 
 async def filled(conversation, messages, reported=None):
@@ -72,7 +72,7 @@ async def filled(conversation, messages, reported=None):
     return (await archive.session(id)).messages
 
 
-def weighed(tmp_path, work, **more):
+def sized(tmp_path, work, **more):
     async def run(server):
         async with equipped(server, tmp_path, **more) as conversation:
             return await work(conversation)
@@ -96,21 +96,21 @@ def test_stored_messages_are_counted_without_system_prompts_and_without_the_new_
 ):
     async def work(conversation):
         incoming = await filled(conversation, messages)
-        return await weigh(conversation.archive, conversation.session.id, conversation.agent, incoming)
+        return await session_size(conversation.archive, conversation.session.id, conversation.agent, incoming)
 
-    found = weighed(tmp_path, work)
+    found = sized(tmp_path, work)
     assert min(found.stored, FEWEST) == stored
 
 
 def test_the_count_that_the_api_reported_for_the_last_turn_is_used(tmp_path):
     async def work(conversation):
         incoming = await filled(conversation, [user("a"), assistant("b")] * 3, reported=700_000)
-        weight = await weigh(conversation.archive, conversation.session.id, conversation.agent, incoming)
-        return weight, estimate_messages_tokens_rough([user("The one that comes in.")])
+        size = await session_size(conversation.archive, conversation.session.id, conversation.agent, incoming)
+        return size, estimate_messages_tokens_rough([user("The one that comes in.")])
 
-    weight, added = weighed(tmp_path, work)
-    assert weight.reported == 700_000
-    assert weight.tokens == 700_000 + added
+    size, added = sized(tmp_path, work)
+    assert size.reported == 700_000
+    assert size.tokens == 700_000 + added
 
 
 def test_a_report_from_before_a_compaction_tells_nothing_about_the_view(tmp_path):
@@ -125,9 +125,9 @@ def test_a_report_from_before_a_compaction_tells_nothing_about_the_view(tmp_path
         await conversation._journal.compacted(list(conversation.agent.view), lighter, event)
         await archive.append(id, [user("new")], turn="incoming")
         await conversation._reload()
-        return await weigh(archive, id, conversation.agent, 8)
+        return await session_size(archive, id, conversation.agent, 8)
 
-    assert weighed(tmp_path, work).reported is None
+    assert sized(tmp_path, work).reported is None
 
 
 def test_a_refused_compaction_does_not_make_a_report_worthless(tmp_path):
@@ -135,9 +135,9 @@ def test_a_refused_compaction_does_not_make_a_report_worthless(tmp_path):
         archive, id = conversation.archive, conversation.session.id
         incoming = await filled(conversation, [user("a"), assistant("b")] * 3, reported=700_000)
         await archive.record_compaction(id, CompactionEvent("hygiene", "any", outcome="refused"))
-        return await weigh(archive, id, conversation.agent, incoming)
+        return await session_size(archive, id, conversation.agent, incoming)
 
-    assert weighed(tmp_path, work).reported == 700_000
+    assert sized(tmp_path, work).reported == 700_000
 
 
 def test_a_report_about_another_model_is_not_used(tmp_path):
@@ -145,9 +145,9 @@ def test_a_report_about_another_model_is_not_used(tmp_path):
         archive, id = conversation.archive, conversation.session.id
         await archive.record_usage(id, UsageRecord("gpt-4.1", input=700_000))
         incoming = await filled(conversation, [user("a"), assistant("b")] * 3)
-        return await weigh(archive, id, conversation.agent, incoming)
+        return await session_size(archive, id, conversation.agent, incoming)
 
-    assert weighed(tmp_path, work).reported is None
+    assert sized(tmp_path, work).reported is None
 
 
 def test_what_summaries_used_is_no_report_about_the_session(tmp_path):
@@ -155,9 +155,9 @@ def test_what_summaries_used_is_no_report_about_the_session(tmp_path):
         archive, id = conversation.archive, conversation.session.id
         await archive.record_usage(id, UsageRecord(MODEL, input=700_000, purpose="summary"))
         incoming = await filled(conversation, [user("a"), assistant("b")] * 3)
-        return await weigh(archive, id, conversation.agent, incoming)
+        return await session_size(archive, id, conversation.agent, incoming)
 
-    assert weighed(tmp_path, work).reported is None
+    assert sized(tmp_path, work).reported is None
 
 
 class Watched(Plain):
@@ -186,16 +186,16 @@ def turned(tmp_path, reported, *, engine=None, messages=40, hygiene=HYGIENE, **m
                                zip(await archive.compactions(id), compactions, strict=True)]  # fmt: skip
         return text_of(answer), compactions, stored, view
 
-    return weighed(tmp_path, work, engine=engine or Watched(), hygiene=hygiene, **more)
+    return sized(tmp_path, work, engine=engine or Watched(), hygiene=hygiene, **more)
 
 
 WINDOW = 1_000_000  # of the model
 ADDED = estimate_messages_tokens_rough([user("Still there?")])
 
 
-@pytest.mark.rewrites_history("hygiene makes the view lighter, which is what is tested")
+@pytest.mark.rewrites_history("hygiene compacts the view, which is what is tested")
 @pytest.mark.parametrize(("share", "runs"), [(0.849, False), (0.85, True)])
-def test_a_session_at_84_9_percent_is_left_alone_and_one_at_85_0_is_made_lighter(tmp_path, share, runs):
+def test_a_session_at_84_9_percent_is_left_alone_and_one_at_85_0_is_compacted(tmp_path, share, runs):
     answer, compactions, stored, view = turned(tmp_path, round(WINDOW * share) - ADDED)
     assert answer == "ok"
     assert [event.trigger for event in compactions] == (["hygiene"] if runs else [])
@@ -207,15 +207,15 @@ def test_a_session_at_84_9_percent_is_left_alone_and_one_at_85_0_is_made_lighter
     assert validate(view) == []
 
 
-def test_without_hygiene_nothing_is_done_at_any_weight(tmp_path):
+def test_without_hygiene_nothing_is_done_at_any_size(tmp_path):
     assert turned(tmp_path, WINDOW, hygiene=None)[1] == []
 
 
-def test_with_compression_off_nothing_is_done_at_any_weight(tmp_path):
+def test_with_compression_off_nothing_is_done_at_any_size(tmp_path):
     assert turned(tmp_path, WINDOW, rules=CompactionRules(enabled=False))[1] == []
 
 
-def test_with_three_stored_messages_nothing_is_done_at_any_weight(tmp_path):
+def test_with_three_stored_messages_nothing_is_done_at_any_size(tmp_path):
     assert turned(tmp_path, WINDOW, messages=2)[1] == []
 
 
@@ -263,8 +263,8 @@ def test_an_engine_that_takes_too_long_is_not_waited_for(tmp_path):
     assert view == stored
 
 
-@pytest.mark.rewrites_history("the built-in makes the view lighter where the engine hangs")
-def test_the_built_in_stands_in_for_an_engine_that_hangs(tmp_path):
+@pytest.mark.rewrites_history("the built-in compacts the view because the engine hangs")
+def test_the_built_in_replaces_an_engine_that_hangs(tmp_path):
     engine = Slow()
     engine.context_length = 4_000  # the window of the built-in engine that replaces it
     # The engine's share passes soon; the rest is long for the built-in, on a busy machine too.
@@ -296,7 +296,7 @@ def test_a_message_that_is_pinned_meanwhile_stays_and_the_turn_goes_on(tmp_path)
     assert view == stored
 
 
-@pytest.mark.rewrites_history("both layers make the view lighter, one after the other")
+@pytest.mark.rewrites_history("both layers compact the view, one after the other")
 def test_hygiene_is_independent_of_the_line_of_the_agent(tmp_path):
     class Eager(Watched):
         name = "eager"
@@ -312,7 +312,7 @@ def test_hygiene_is_independent_of_the_line_of_the_agent(tmp_path):
     assert compactions[0].trigger == "hygiene"
 
 
-@pytest.mark.rewrites_history("hygiene makes the view lighter, which is what is tested")
+@pytest.mark.rewrites_history("hygiene compacts the view, which is what is tested")
 def test_with_the_highest_threshold_hygiene_compacts_fourteen_messages_at_93_percent(tmp_path):
     window = 24_000
     before = [user(WORDS * 96), assistant(WORDS * 96)] * 7

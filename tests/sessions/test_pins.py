@@ -51,7 +51,7 @@ def talk(path, engine, pin, said, turns=30):
 
 
 @pytest.mark.parametrize("engine", [compressor, lcm])
-def test_a_pinned_system_prompt_keeps_its_words_and_gets_the_note_behind_them(engine, tmp_path):
+def test_a_pinned_system_prompt_keeps_its_words_and_gets_the_note_after_them(engine, tmp_path):
     done, views, seen = talk(tmp_path, engine, 1, lambda number: f"Go on with #{number}. " + "word " * 250)
     assert {event.outcome for event in done} == {"compacted"}
     assert len(done) >= 2
@@ -101,7 +101,7 @@ def test_whatever_left_a_pinned_message_comes_back_to_its_place_with_what_belong
     assert [one for one in validate(after) if "result" in str(one)] == []
 
 
-def test_a_stub_behind_a_call_goes_when_the_real_result_comes_back():
+def test_a_stub_after_a_call_goes_when_the_real_result_comes_back():
     before = [user(), call(), result(), user("Thank you.")]
     after = with_pins(before, [before[0], before[1], stub_result("call_0", "tide"), before[3]], {2})
     assert after == before

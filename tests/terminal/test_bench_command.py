@@ -84,7 +84,7 @@ def test_a_budget_makes_the_results_smaller(run: Run, tmp_path: Path):
     assert asked["tokens_after"] <= usual["tokens_after"] - 1_400
 
 
-def test_a_budget_that_cannot_be_reached_is_told(run: Run, tmp_path: Path):
+def test_a_budget_that_cannot_be_reached_is_reported(run: Run, tmp_path: Path):
     path = written(tmp_path / "talk.json", 120)
     talk = path.read_text("utf-8").replace("You are careful.", "You are careful. " * 800)
     path.write_text(talk, "utf-8")

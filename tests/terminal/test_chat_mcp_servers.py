@@ -63,7 +63,7 @@ def test_a_server_ends_with_the_chat(home):
         os.kill(number, 0)
 
 
-def test_servers_that_do_not_start_are_told_with_what_to_change_and_the_others_serve(home):
+def test_servers_that_do_not_start_are_reported_with_what_to_change_and_the_others_serve(home):
     with ScriptedServer(calling("mcp_demo_add", a=1, b=2)) as server:
         done = talked(home, "-q", "Add.", config=servers(server, ENDS, WORKING, ABSENT))
     absent, ends = notes(done)
@@ -103,7 +103,7 @@ def test_without_the_package_one_note_says_what_to_install(home, tmp_path):
     ]
 
 
-def test_a_mistake_in_a_server_is_told_before_anything_is_started(home):
+def test_a_mistake_in_a_server_is_reported_before_anything_is_started(home):
     with ScriptedServer() as server:
         done = chat(home, "-q", "Hello?", config=servers(server, "  docs: {comand: x}\n"))
         assert server.requests == []

@@ -254,7 +254,7 @@ def test_marks_are_numbered_over_the_whole_chat():
     assert attachments.add_image(b"two") != first
 
 
-def test_paths_are_completed_behind_an_at_sign(tmp_path):
+def test_paths_are_completed_after_an_at_sign(tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "app.py").touch()
     (tmp_path / "src" / "a b.py").touch()

@@ -1,4 +1,4 @@
-"""The embedded model: it ends, says what it cannot do, and its start and its size are told once."""
+"""The embedded model: it ends, says what it cannot do, and its start and its size are stated once."""
 
 import pytest
 from chat_in_process import run_chat

@@ -154,13 +154,15 @@ class TestTheWindow:
         two = saved(tmp_path, {"model": "claude-sonnet-4.5", "messages": [HI]}, "two.json")
         assert "windows of 200,000 to 272,000 tokens" in compress(run, one, two).stdout
 
-    def test_an_assumed_window_is_told_once(self, run: Run, tmp_path: Path) -> None:
+    def test_an_assumed_window_is_reported_once(self, run: Run, tmp_path: Path) -> None:
         paths = [saved(tmp_path, [HI], f"{n}.json") for n in range(3)]
         assert compress(run, *paths).stderr.count("no model named, 200,000 tokens assumed") == 1
         assert "assumed" not in compress(run, *paths, "--window", "32K").stderr
         assert "assumed" not in compress(run, "--example").stderr
 
-    def test_an_unknown_model_in_the_file_is_told_with_the_nearest(self, run: Run, tmp_path: Path) -> None:
+    def test_an_unknown_model_in_the_file_is_reported_with_the_nearest(
+        self, run: Run, tmp_path: Path
+    ) -> None:
         result = compress(run, saved(tmp_path, {"model": "claude-sonet-4.5", "messages": [HI]}))
         assert "'claude-sonet-4.5' is unknown" in result.stderr
         assert "Did you mean claude-sonnet-4.5?" in result.stderr
@@ -195,7 +197,7 @@ class TestTheOutput:
         assert one["evidence"].rstrip() in with_it
         assert "summary" not in facts(compress(run, "--example", "--json"))
 
-    def test_a_focus_that_occurs_nowhere_is_told(self, run: Run, tmp_path: Path) -> None:
+    def test_a_focus_that_occurs_nowhere_is_reported(self, run: Run, tmp_path: Path) -> None:
         assert "no word of it occurs" in compress(run, "--example", "--focus", "the zebra crossing").stderr
         assert "no word of it" not in compress(run, "--example", "--focus", "the booking rules").stderr
 

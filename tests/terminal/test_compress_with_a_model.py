@@ -85,7 +85,7 @@ def test_a_configured_address_is_asked(run, monkeypatch):
 @pytest.mark.parametrize(
     "broken", [fault(401, times=None), fault("long", times=None), fault("tool_call", times=None)]
 )
-def test_a_model_that_fails_is_told_and_plimsoll_writes_itself(run, anthropic, tmp_path, broken):
+def test_a_model_that_fails_is_reported_and_plimsoll_writes_itself(run, anthropic, tmp_path, broken):
     anthropic.inject(broken)
     out = tmp_path / "out.json"
     result = run("compress", written(tmp_path), "--window", "8K", "--json", "-o", out)
@@ -104,7 +104,7 @@ def test_many_conversations_share_the_model(run, anthropic, tmp_path):
     assert {one["summary_source"] for one in found} == {"model"}
 
 
-def test_one_failure_of_many_conversations_is_told_once(run, anthropic, tmp_path):
+def test_one_failure_of_many_conversations_is_reported_once(run, anthropic, tmp_path):
     anthropic.inject(fault(400, times=None, message="not today"))
     paths = [written(tmp_path, f"talk-{number}.json") for number in range(5)]
     result = run("compress", *paths, "--window", "8K", "--json")

@@ -335,5 +335,5 @@ def test_a_date_is_the_beginning_of_that_day_here():
 @pytest.mark.parametrize(
     ("past", "said"), [(5, "just now"), (125, "2 min ago"), (7_300, "2 h ago"), (200_000, "2 d ago")]
 )
-def test_recent_times_are_told_as_spans(past: float, said: str):
+def test_recent_times_are_shown_as_spans(past: float, said: str):
     assert time_ago(1_000_000.0 - past, 1_000_000.0) == said

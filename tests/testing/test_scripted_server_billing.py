@@ -48,7 +48,7 @@ def test_without_a_marker_nothing_is_cached(server):
         assert counted["cache_read_input_tokens"] == counted["cache_creation_input_tokens"] == 0
 
 
-def test_entries_of_an_hour_are_told_apart(server):
+def test_entries_of_an_hour_are_distinguished(server):
     created = usage(server, system=system(**HOUR))["cache_creation"]
     assert created["ephemeral_1h_input_tokens"] > 0
     assert created["ephemeral_5m_input_tokens"] == 0

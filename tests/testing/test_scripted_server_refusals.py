@@ -200,7 +200,7 @@ class TestPreservedThinking:
         more = [ANTHROPIC_TOOL, {**ANTHROPIC_TOOL, "name": "browser"}]
         self.refused(server, {**body, "tools": more}, "messages.1.content.0")
 
-    def test_a_shortened_result_is_refused_for_the_thinking_behind_it(self, talk):
+    def test_a_shortened_result_is_refused_for_the_thinking_after_it(self, talk):
         server, body = talk
         shortened = user({**body["messages"][2]["content"][0], "content": "…"})
         self.refused(server, self.changed(body, 2, **shortened), "messages.3.content.0")

@@ -39,7 +39,7 @@ def test_a_page_says_which_lines_it_is_and_how_to_go_on(here, root):
     assert shown == "a.txt: lines 3-4 of 10\nline 3\nline 4\n[next: offset=5]"
 
 
-def test_a_page_behind_the_end_says_how_many_lines_there_are(here, root):
+def test_a_page_after_the_end_says_how_many_lines_there_are(here, root):
     (root / "a.txt").write_text("one\ntwo", "utf-8")
     assert (
         text(here, "read_file", path="a.txt", offset=9) == "a.txt: there is no line 9; the file has 2 lines"
@@ -101,7 +101,7 @@ def test_a_text_can_be_read_to_its_last_character(tmp_path_factory, content, wid
     assert read == lines
 
 
-def test_a_missing_file_is_told_with_the_names_near_it(here, root):
+def test_a_missing_file_is_reported_with_the_names_near_it(here, root):
     (root / "src").mkdir()
     (root / "src" / "model.py").touch()
     (root / "lib").mkdir()
@@ -127,7 +127,7 @@ def test_an_image_is_returned_as_a_part_and_a_large_one_is_refused(here, root):
     assert "scale it down" in text(here, "read_file", path="b.png")
 
 
-def test_binary_files_and_things_that_are_no_files_are_told(here, root):
+def test_binary_files_and_things_that_are_no_files_are_reported(here, root):
     (root / "a.bin").write_bytes(b"\0\1\2" * 100)
     assert "binary file of 300 bytes" in text(here, "read_file", path="a.bin")
     os.mkfifo(root / "pipe")
@@ -194,7 +194,7 @@ def test_writing_outside_of_the_project_is_done_with_approval(here, root):
     assert (root.parent / "out.txt").read_text("utf-8") == "x"
 
 
-def test_what_cannot_be_written_is_told(here, root):
+def test_what_cannot_be_written_is_reported(here, root):
     (root / "d").mkdir()
     (root / "f").touch()
     assert "d is a directory" in text(here, "write_file", path="d", content="x")
@@ -237,7 +237,7 @@ def test_a_string_that_is_not_unique_changes_nothing_unless_all_are_meant(here, 
     assert (root / "a").read_text("utf-8") == "x = 3\ny = 2\nx = 3\n"
 
 
-def test_a_string_that_is_not_there_is_told_with_the_nearest_place(here, root):
+def test_a_string_that_is_not_there_is_reported_with_the_nearest_place(here, root):
     (root / "a.py").write_text("import os\n\ndef main(args):\n    return run(args)\n", "utf-8")
     shown = text(here, "patch", path="a.py", old_string="def main(arg):\n    return run(arg)", new_string="x")
     assert "The nearest place is at line 3:\ndef main(args):\n    return run(args)" in shown
@@ -326,7 +326,7 @@ def test_a_string_that_is_not_there_never_changes_anything(whole, old, new):
 
 
 @given(TEXTS, TEXTS)
-def test_a_difference_is_told_for_any_two_texts(before, after):
+def test_a_difference_is_reported_for_any_two_texts(before, after):
     assert difference("f", before, after).startswith("--- f\n+++ f")
 
 

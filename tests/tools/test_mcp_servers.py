@@ -233,7 +233,7 @@ def test_names_are_legal_different_and_the_same_in_any_order(originals, random):
     assert tool_names(shuffled) == names
 
 
-def test_names_that_would_be_alike_are_told_apart():
+def test_names_that_would_be_alike_are_distinguished():
     names = tool_names([("a b", "c"), ("a.b", "c"), ("a", "x")])
     assert names["a", "x"] == "mcp_a_x"
     assert len(set(names.values())) == 3

@@ -116,7 +116,7 @@ def test_a_long_line_is_shown_around_the_match(here, box):
     assert len(shown) < 350
 
 
-def test_a_missing_directory_is_told(here, box):
+def test_a_missing_directory_is_reported(here, box):
     assert "Similar names: src" in search(here, box, pattern="x", path="scr")[0]
 
 

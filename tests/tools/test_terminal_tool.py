@@ -54,7 +54,7 @@ def test_workdir_holds_for_one_call(here):
     assert text(here, "terminal", command="pwd").startswith(f"{root}\n")
 
 
-def test_a_workdir_that_is_not_there_is_told_with_the_nearest_name(here):
+def test_a_workdir_that_is_not_there_is_reported_with_the_nearest_name(here):
     (here.workplace.root / "source").mkdir()
     assert "Similar names: source" in text(here, "terminal", command="ls", workdir="sourse")
 

@@ -73,7 +73,7 @@ def test_a_tool_that_tries_to_end_the_program_or_its_task_is_a_result(here, func
     assert answer(here, function).result.is_error
 
 
-def test_an_unknown_tool_is_told_with_the_nearest_name(here):
+def test_an_unknown_tool_is_reported_with_the_nearest_name(here):
     said = run(here, call("read_files", path="x"))[0].result.text
     assert "no tool named 'read_files'. Did you mean read_file?" in said
 

@@ -35,7 +35,7 @@ GOLDEN = Path(__file__).parent / "golden"
         ("gemini.json", "gemini", "object", 1),
     ],
 )
-def test_every_format_is_told_by_its_content(
+def test_every_format_is_recognised_by_its_content(
     name: str, format: str, shape: str, count: int, tmp_path: Path
 ) -> None:
     disguised = tmp_path / "notes.txt"
@@ -261,7 +261,7 @@ def test_a_syntax_error_in_a_document_of_many_lines_has_its_own_line() -> None:
 
 
 @pytest.mark.parametrize("data", ["hello", "42", '{"prompt": "x"}', ""])
-def test_what_is_accepted_is_told_where_the_format_is_unknown(data: str) -> None:
+def test_what_is_accepted_is_reported_where_the_format_is_unknown(data: str) -> None:
     assert "Accepted: " in refusal(data)
 
 
@@ -275,7 +275,7 @@ def test_what_is_accepted_is_told_where_the_format_is_unknown(data: str) -> None
         '{"messages": [{"role": "user", "cont',
     ],
 )
-def test_what_is_accepted_is_not_told_where_the_format_is_known(data: str) -> None:
+def test_what_is_accepted_is_not_reported_where_the_format_is_known(data: str) -> None:
     assert "Accepted: " not in refusal(data)
 
 
@@ -290,7 +290,7 @@ def test_what_is_accepted_is_not_told_where_the_format_is_known(data: str) -> No
         ({"role": "user", "content": {"a": 1}}, "content is an object"),
     ],
 )
-def test_what_was_found_is_told_in_the_words_of_json(value: Any, found: str) -> None:
+def test_what_was_found_is_reported_in_the_words_of_json(value: Any, found: str) -> None:
     assert found in refusal(json.dumps([*HELLO, value]))
 
 

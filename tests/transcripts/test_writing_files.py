@@ -119,7 +119,7 @@ def test_messages_are_replaced_and_everything_around_them_is_kept(tmp_path: Path
     assert len(written["messages"]) == 2
 
 
-def test_a_place_that_may_not_be_written_is_told_with_its_permissions(
+def test_a_place_that_may_not_be_written_is_reported_with_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forbidden(descriptor: int) -> None:

@@ -119,7 +119,7 @@ def recorded_cuts(path: Path, agent: str) -> list[Cut]:
 
 
 def places(messages: Sequence[dict[str, Any]]) -> list[int]:
-    """Where a conversation can be cut: behind persons' turns; where these are rare, also between two steps."""
+    """Where a conversation can be cut: after persons' turns; where these are rare, also between two steps."""
     turns = turns_of(messages)
     if len(turns) >= MOST_CUTS:
         return turns

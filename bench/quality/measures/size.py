@@ -19,7 +19,7 @@ _WRITTEN_BY_MODEL = 0.85  # share of a line's words in one line of the model
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """One recorded summary: what stands under the headings beside it."""
+    """One recorded summary, and its text under the headings."""
 
     name: str
     lines: int

@@ -98,7 +98,7 @@ def test_a_turn_with_other_words_under_the_same_name_is_refused(archive: Driver)
     assert archive.said(id) == [user("one")]
 
 
-def test_a_writer_who_expected_another_end_is_told_and_nothing_is_stored(archive: Driver):
+def test_a_writer_who_expected_another_end_is_refused_and_nothing_is_stored(archive: Driver):
     id = archive.begin(*talk(2))
     archive.append(id, [user("mine")], turn="a", after=2)
     with pytest.raises(Conflict, match="expected to end at message 2; it ends at 3"):

@@ -70,7 +70,7 @@ def test_a_fork_has_the_views_of_its_parent_that_know_only_shared_messages(archi
     assert len(archive.outline(early).roles) == 12
 
 
-def test_evidence_is_the_share_of_a_summary_behind_its_heading(archive: Driver):
+def test_evidence_is_the_share_of_a_summary_under_its_heading(archive: Driver):
     said = talk(10)
     id = archive.begin(*said)
     archive.compact(id, [said[0], summary(f"{'a ' * 500}\n## Evidence\n{'b ' * 500}"), *said[7:]])

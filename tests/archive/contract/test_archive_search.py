@@ -197,7 +197,7 @@ def test_a_pattern_that_never_ends_stops_at_the_deadline_and_says_so(archive: Dr
         ({"text": "x", "mode": "regex", "order": "relevance"}, "Only word searches"),
     ],
 )
-def test_a_search_that_makes_no_sense_is_told_why(query: dict, why: str):
+def test_a_search_that_makes_no_sense_is_refused_with_the_reason(query: dict, why: str):
     with pytest.raises(UserError, match=why):
         SearchQuery(**query)
 
@@ -250,7 +250,7 @@ def test_a_predicate_decides_with_the_call_of_a_tool_result(shelf: Driver) -> No
     assert [caller is not None for _, caller in asked] == [False, False, True, False, False]
 
 
-def test_a_page_with_a_predicate_goes_on_behind_what_it_refused(shelf: Driver) -> None:
+def test_a_page_with_a_predicate_goes_on_after_what_it_refused(shelf: Driver) -> None:
     def accepts(message: dict[str, object], _caller: object) -> bool:
         return message["role"] == "user"
 

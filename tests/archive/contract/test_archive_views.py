@@ -236,7 +236,7 @@ def test_a_pinned_message_may_not_leave_the_view(archive: Driver):
     archive.compact(id, [said[0], summary("B"), said[7]])
 
 
-def test_a_pinned_message_may_get_more_behind_its_words_and_nothing_else(archive: Driver):
+def test_a_pinned_message_may_get_more_after_its_words_and_nothing_else(archive: Driver):
     prompt = {"role": "system", "content": "You keep the log."}
     blocks = [{"type": "text", "text": text} for text in ("You keep the log.", "[Note]")]
     noted = {**prompt, "content": blocks}
