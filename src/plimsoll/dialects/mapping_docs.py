@@ -24,7 +24,7 @@ and errors. It handles each request field in one of three ways:
 to nested fields. A row with an upstream in parentheses applies to that upstream only. A value under "no effect" is
 treated as if the field were missing.
 
-Each dialect of a client has a table. "becomes" names fields of OpenAI's or Anthropic's dialect. For a Gemini upstream:
+Each client's dialect has a table. "becomes" names fields of OpenAI's or Anthropic's dialect. For a Gemini upstream:
 
 - The system prompt becomes `systemInstruction`. System messages later in the conversation become user text in
   `<system-message>` tags.
