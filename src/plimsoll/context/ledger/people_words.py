@@ -10,6 +10,8 @@ from typing import Any
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _OPTION = re.compile(r"#?\d{1,2}|[a-z]")
 _UNSPACED = re.compile(r"[\u0e00-\u0fff\u3040-\u30ff\u3400-\u9fff]")
+# To the end of a clause.
+_TO_THE_END = r"(?:(?!\b(?:but|aber|sondern|pero|sino|mas|mais|но)\b)[^,;.!?()，、。；])*"
 _LONGEST_REPLY = 8  # words
 _LONGEST_UNSPACED_REPLY = 10  # signs
 
@@ -47,6 +49,10 @@ class WordGroup:
     def begins(self, lowered: str) -> bool:
         """Whether a lower-case text starts with one of the words or signs."""
         return bool(self._pattern.match(lowered) or self._signs.match(lowered))
+
+    def without_clauses(self, lowered: str) -> str:
+        """The text without the words and what follows them in the same clause."""
+        return re.sub(rf"(?:{self._pattern.pattern}){_TO_THE_END}", " ", lowered)
 
     def after(self, lowered: str) -> str:
         """The text after the leading words of the group."""

@@ -111,6 +111,16 @@ def _is_opposite(line: str, sentence: str) -> bool:
     )
 
 
+def asks_for_excluded(sentence: str, stated: str) -> bool:
+    """Whether a sentence asks for what another one rules out in favour of something else.
+
+    "Use npm, not pnpm."   "let's switch to pnpm instead"
+    """
+    wanted, unwanted = _sides(stated)
+    asked, ruled_out = _sides(sentence)
+    return bool(asked & unwanted) and not asked & wanted and not ruled_out & unwanted
+
+
 def _is_exchanged(line: str, sentence: str) -> bool:
     """Whether a line asks for what a sentence rules out, and rules out what it asks for."""
     asked, ruled_out = _sides(line)

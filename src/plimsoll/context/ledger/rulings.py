@@ -15,12 +15,18 @@ from dataclasses import dataclass, replace
 from plimsoll.context.ledger.constraint_words import constraint_in
 from plimsoll.context.ledger.listed_rules import listed_sentences
 from plimsoll.context.ledger.people_words import is_reply, word_group
-from plimsoll.context.ledger.polarity import contradicts, denies
+from plimsoll.context.ledger.polarity import asks_for_excluded, contradicts, denies
 from plimsoll.context.ledger.requests import asks_to_know
 from plimsoll.context.ledger.state import StatedConstraint
 from plimsoll.context.ledger.statements import SENTENCE, bounded_sentence
 from plimsoll.context.ledger.values import supersedes
-from plimsoll.context.ledger.wishes import is_description, is_order, is_wish, without_quotes
+from plimsoll.context.ledger.wishes import (
+    is_description,
+    is_order,
+    is_wish,
+    without_quotes,
+    without_statements,
+)
 from plimsoll.context.ledger.words import content_words
 from plimsoll.secrets import redact
 
@@ -28,6 +34,7 @@ _READ = 4_000  # characters of a message that are searched
 _LONGEST_ORDERS = 1_500  # characters; orders in a longer message are items of a plan
 _MOST_WISHES = 60  # wishes to keep; the oldest are dropped
 _SOME = 0.5  # share of a limit's words that a permission must name
+_SIGNS = " ,;:.!?-–—()"
 _STEM = 6  # leading letters that identify words with the same root
 _NUMBERED = re.compile(r"^\s*\(?\d{1,2}[.):]\s+(\S.*)$", re.MULTILINE)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -45,7 +52,9 @@ def rulings_in(text: str, source: int) -> Iterator[StatedConstraint]:
     for said in listed_sentences(redact(text[:_READ])):
         if is_description(said.text):
             continue
-        own = without_quotes(said.text)
+        own = without_statements(without_quotes(said.text))
+        if not own.strip(_SIGNS):
+            continue
         found = constraint_in(said.text) if constraint_in(own) else None
         # The items of a plan are work to do, whatever introduces them.
         is_rule = found is not None or (said.is_rule and not is_plan)
@@ -172,9 +181,14 @@ def _taken_back(
     if word_group("undoes").found_in(text.lower().replace("’", "'")):
         yield from (key for key, one in own.items() if one.source == before and not one.is_rule)
     for sentence in filter(str.strip, SENTENCE.split(text)):
-        yield from _revoked_by(sentence, own)
-        yield from _set_anew(sentence, own)
-        yield from (key for key in own if supersedes(sentence, key))
+        if not asks_to_know(sentence):  # a question takes nothing back
+            yield from _taken_back_by(sentence, own)
+
+
+def _taken_back_by(sentence: str, own: dict[str, StatedConstraint]) -> Iterator[str]:
+    yield from _revoked_by(sentence, own)
+    yield from _set_anew(sentence, own)
+    yield from (key for key in own if supersedes(sentence, key))
 
 
 def _passed(text: str, own: dict[str, StatedConstraint]) -> Iterator[str]:
@@ -194,8 +208,11 @@ def _revoked_by(sentence: str, own: dict[str, StatedConstraint]) -> Iterator[str
     """The limits that a sentence revokes: those it contradicts, and the closest one it calls void or allowed."""
     lowered = sentence.lower().replace("’", "'")
     is_void, is_permit = word_group("voids").found_in(lowered), word_group("permits").found_in(lowered)
+    is_permit = is_permit and not word_group("in_order").begins(lowered)
     if constraint_in(sentence) is not None or is_permit:
         yield from (key for key in own if contradicts(sentence, key))
+    if is_order(sentence) or word_group("changes").found_in(lowered):
+        yield from (key for key in own if asks_for_excluded(sentence, key))
     if is_void or is_permit:
         yield from _nearest(content_words(sentence), own, is_void)
 

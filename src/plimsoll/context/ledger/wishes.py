@@ -33,13 +33,13 @@ _MOST_WORDS = 60  # a longer sentence without a full stop is a list or a log
 def is_wish(sentence: str, orders: bool = True) -> bool:
     """Whether a sentence says how the work should be done; without `orders`, orders are items of a plan."""
     lowered = sentence.lower().replace("’", "'").lstrip(_BRACKETS)
-    if sentence.startswith(_NOT_A_SENTENCE) or _TOOL_TITLE.match(sentence):
+    if not _says_something(sentence, lowered):
         return False
-    if len(sentence.split()) > _MOST_WORDS or lowered.endswith((":", "：")):
-        return False
-    if is_reply(sentence) or asks_to_know(sentence) or not content_words(sentence) - _words_without_object():
-        return False
+    lowered = word_group("parting").without_clauses(lowered).rstrip()
     whole, said = lowered, word_group("openers").after(lowered)
+    asked = word_group("asks_for").after(said)
+    if asked != said and any(word_group(name).opens(asked) for name in ("acts", "commands")):
+        whole = said = asked
     if _TAG.search(said) is None and said.rstrip().endswith(("?", "？")):
         if _is_proposal(said):
             return True
@@ -49,6 +49,16 @@ def is_wish(sentence: str, orders: bool = True) -> bool:
     if word_group("wishes").found_in(whole) or word_group("undoes").found_in(said):
         return True
     return orders and _is_lasting_order(said)
+
+
+def _says_something(sentence: str, lowered: str) -> bool:
+    """Whether a text is a sentence with an object, and no reply or question."""
+    if sentence.startswith(_NOT_A_SENTENCE) or _TOOL_TITLE.match(sentence):
+        return False
+    if len(sentence.split()) > _MOST_WORDS or lowered.endswith((":", "：")):
+        return False
+    has_object = bool(content_words(sentence) - _words_without_object())
+    return has_object and not is_reply(sentence) and not asks_to_know(sentence)
 
 
 def _is_proposal(question: str) -> bool:
@@ -77,6 +87,8 @@ def _is_lasting_order(said: str) -> bool:
     if word_group("keeps").opens(said):
         return True
     has_manner = word_group("manner").found_in(said)
+    if word_group("artifacts").opens(said) and not has_manner:
+        return False
     if word_group("commands").opens(said):
         return has_manner or word_group("places").found_in(said)
     return word_group("acts").opens(said) and has_manner
@@ -93,6 +105,15 @@ def is_description(sentence: str) -> bool:
 def without_quotes(sentence: str) -> str:
     """A sentence without quotations: someone else's words, or a name."""
     return _QUOTED.sub(" ", sentence)
+
+
+def without_statements(sentence: str) -> str:
+    """A sentence without the clauses that tell what is or was; empty for the line of a program."""
+    lowered = sentence.lower().replace("’", "'")
+    if word_group("program_output").begins(lowered):
+        return ""
+    left = word_group("tells").without_clauses(lowered)
+    return sentence if left == lowered else left
 
 
 @cache
