@@ -306,7 +306,7 @@ async def join_conversation(
         stack.pop_all()  # from here on, everything is closed with the conversation
     taken = "The plugin tool {} was skipped, because another tool has that name."
     notices = [*resolved.problems, *(taken.format(tool.name) for tool in added if tool not in box)]
-    notices += [*_notices(settings, card), *_server_notices(shared.servers.problems)]
+    notices += [*window_notices(settings, card), *_server_notices(shared.servers.problems)]
     return OpenConversation(
         conversation, shared.resolution, shared.summaries, auxiliary, resolved, tuple(notices)
     )
@@ -379,7 +379,7 @@ def is_embedded(endpoint: Endpoint, home: Path) -> bool:
     return endpoint.embedded and Path(endpoint.model) == model_path(home)
 
 
-def _notices(settings: Settings, card: ModelCard) -> tuple[str, ...]:
+def window_notices(settings: Settings, card: ModelCard) -> tuple[str, ...]:
     stated = settings.model.context_length
     # Windows of local models come from the server, so no card is needed.
     assumed = "" if stated or card.window == DEFAULT_CONTEXT else unknown_model_notice(card)

@@ -1,6 +1,7 @@
 """`plimsoll inspect`: the page on this machine, for the browser that it was opened in."""
 
 import asyncio
+import errno
 import json
 import os
 import re
@@ -198,6 +199,22 @@ def test_a_page_that_cannot_be_written_says_where(tmp_path: Path) -> None:
         asyncio.run(
             write_page(LocalInspector(Settings(), {}, tmp_path), id, tmp_path / "missing" / "page.html")
         )
+
+
+def test_a_page_that_does_not_fit_the_disk_leaves_the_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id, target = stored(tmp_path), tmp_path / "page.html"
+    target.write_text("earlier", "utf-8")
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(UserError, match="No space left on device"):
+            asyncio.run(write_page(LocalInspector(Settings(), {}, tmp_path), id, target))
+    assert target.read_text("utf-8") == "earlier"
 
 
 @pytest.mark.parametrize(

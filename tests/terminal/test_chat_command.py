@@ -303,7 +303,7 @@ def test_a_dropped_message_leaves_the_next_request_and_comes_back_with_undo(home
             home, said="\n".join(("one", "two", *lines)) + "\n", config=configured(server, ROOMY, "small")
         )
         said = [[text_of(one) for one in request.body["messages"]] for request in server.requests]
-    assert "Would drop messages 3: " in done.stderr
+    assert "Would drop message 3: " in done.stderr
     assert "Dropped messages 2, 3: " in done.stderr
     assert said[2][1:] == ["two", "Answer 4.", "three"]
     assert said[3][1:] == ["one", "Answer 2.", "two", "Answer 4.", "three", "Answer 4.", "four"]

@@ -167,6 +167,19 @@ def test_model_and_engine_survive_new(home):
     assert re.search(r"(?:engine|name) +lcm", done.out.split("two")[-1]), done.out
 
 
+def test_switching_to_an_unknown_model_says_that_its_window_is_assumed(home):
+    with ScriptedServer() as server:
+        done = run_chat(home, server, "/model gpt-99", "/model gpt-5")
+    assert done.notices.count("assumes a context window of 200,000 tokens") == 1
+
+
+def test_a_mention_of_a_missing_file_is_sent_as_text_with_a_note(home):
+    with ScriptedServer() as server:
+        done = run_chat(home, server, "Why does @harbour.py fail?", screen=InteractiveScreen)
+        assert len(server.requests) == 1
+    assert "There is no file harbour.py, so nothing was attached for it." in done.notices
+
+
 def test_an_unknown_engine_is_refused_and_the_one_before_stays(home):
     with ScriptedServer() as server:
         done = run_chat(home, server, "/engine lmc", "one")

@@ -15,7 +15,7 @@ from prompt_toolkit.enums import EditingMode
 
 from plimsoll.errors import Conflict
 from plimsoll.messages import text_of
-from plimsoll.terminal.chat.attachments import Attachments, mentioned
+from plimsoll.terminal.chat.attachments import Attachments, mentioned, missing_files
 from plimsoll.terminal.chat.completion import ChatCompleter
 from plimsoll.terminal.chat.line_keys import Hint
 from plimsoll.terminal.chat.terminal_style import code_theme, editing_mode
@@ -189,6 +189,12 @@ def test_the_path_of_an_image_that_is_dropped_on_the_terminal_becomes_a_mention(
 def test_an_image_is_found_next_to_punctuation(tmp_path, line):
     (tmp_path / "chart.png").write_bytes(PNG)
     assert mentioned(line, tmp_path) == [tmp_path / "chart.png"]
+
+
+def test_a_mistyped_file_is_named_and_other_words_with_an_at_sign_are_not(tmp_path):
+    (tmp_path / "app.py").touch()
+    line = "Why @ap.py, @src/ap.py? And @app.py. Ask @anna, me@example.org or @types/node, @property @1.5"
+    assert missing_files(line, tmp_path) == ["ap.py", "src/ap.py"]
 
 
 @given(st.text())

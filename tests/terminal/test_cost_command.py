@@ -208,7 +208,7 @@ def test_the_picture_is_a_png(run: Run, talk: Path, tmp_path: Path):
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
     error = run(talk, "--model", SONNET, "--plot", tmp_path / "absent" / "out.png").exception
     assert isinstance(error, UserError)
-    assert "Pass another file to --plot" in str(error)
+    assert "out.png cannot be written: No such file or directory. Check the path." in str(error)
 
 
 def test_a_conversation_without_an_answer_costs_nothing(run: Run, tmp_path: Path):

@@ -1,6 +1,7 @@
 """Draws the results of `plimsoll cost` as a PNG."""
 
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from plimsoll.errors import UserError
 from plimsoll.installation import install_command
 from plimsoll.models import ModelCard
 from plimsoll.terminal.priced_replay import PricedReplay, conversation_name
+from plimsoll.transcripts import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,12 +32,9 @@ def draw(priced: Sequence[PricedReplay], card: ModelCard, target: Path) -> None:
     _draw_money(below, priced)
     title = conversation_name(priced[0].transcript) if len(priced) == 1 else f"{len(priced)} conversations"
     figure.suptitle(f"{title} on {card.name}", x=0.01, ha="left", fontsize=13, fontweight="bold")
-    try:
-        figure.savefig(target, format="png")
-    except OSError as error:
-        raise UserError(
-            f"{target} cannot be written: {error.strerror}. Pass another file to --plot."
-        ) from error
+    picture = BytesIO()
+    figure.savefig(picture, format="png")
+    write_file(target, [picture.getvalue()])
 
 
 def _draw_tokens(axes: "Axes", priced: Sequence[PricedReplay]) -> None:

@@ -24,11 +24,10 @@ from plimsoll.plugins.prompt_file import read_prompt_file
 from plimsoll.secrets import redact
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.session_source import latest_option, newest_of, only_one, read_source
-from plimsoll.terminal.sessions import transfer
 from plimsoll.terminal.standard_output import write_document
 from plimsoll.terminal.summary_model import open_summary_model
 from plimsoll.terminal.token_option import tokens_option
-from plimsoll.transcripts import Transcript, counted
+from plimsoll.transcripts import Transcript, counted, write_file
 
 STANDARD = "-"
 _TITLE = 80
@@ -111,7 +110,7 @@ def _heading(transcript: Transcript, by: str) -> str:
 
 def _write(text: str, output: str | None) -> None:
     if output and output != STANDARD:
-        transfer.write_whole(Path(output), [text.encode("utf-8", "replace")])
+        write_file(output, [text.encode("utf-8", "replace")])
         Console(soft_wrap=True).print(f"Written to {output}", markup=False, highlight=False)
         return
     write_document([text])

@@ -12,11 +12,12 @@ from typing import Any
 import httpx
 from starlette.routing import Router
 
-from plimsoll.errors import UserError, advice_on
+from plimsoll.errors import UserError
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.inspector.local_app import LocalInspector
 from plimsoll.inspector import standalone
 from plimsoll.secrets import MARK, is_secret_name, redact
+from plimsoll.transcripts import write_file
 
 PAGE = 200  # messages per response
 CLIP = 20_000  # characters of one text; the page shows that it was cut
@@ -26,10 +27,7 @@ async def write_page(inspector: LocalInspector, session: str, path: Path) -> int
     """Write the page of a session. Returns its size in bytes."""
     answers = await _answers(inspector, session)
     content = standalone({"session": session, "answers": redacted(answers)})
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}. {advice_on(error)}") from error
+    write_file(path, [content])
     return len(content)
 
 

@@ -26,6 +26,7 @@ LONG_TEXT = 2_000  # characters from which a paste is folded
 MOST_KEPT = 100  # pastes, and images, per chat
 T = TypeVar("T")
 _MENTION = re.compile(r'(?<![\w@/])@(?:"([^"]+)"|([^\s"]+))')
+_SUFFIX = re.compile(r"\.[A-Za-z]\w{0,7}$")
 _TRAILING = ".,;:!?)]}'"
 _OPENING = "([{"
 
@@ -114,6 +115,14 @@ def mentioned(line: str, root: Path) -> list[Path]:
     words = [word.strip(_OPENING).rstrip(_TRAILING) for word in words]
     named += [word for word in words if word.lower().endswith(IMAGES) and _existing(word, root)]
     return list(dict.fromkeys(_path(one, root) for one in named))
+
+
+def missing_files(line: str, root: Path) -> list[str]:
+    """The names with an @ that end like a file's name, but are no file: the line sends them as words."""
+    names = [
+        bare.rstrip(_TRAILING) for _, bare in _MENTION.findall(line) if bare and not _existing(bare, root)
+    ]
+    return list(dict.fromkeys(name for name in names if _SUFFIX.search(name) and not _existing(name, root)))
 
 
 def mention(path: Path) -> str:

@@ -28,10 +28,11 @@ from plimsoll.assembly import (
 from plimsoll.config import Settings
 from plimsoll.errors import Conflict, PlimsollError, UserError
 from plimsoll.messages import Message, Part, text_of, tool_calls
+from plimsoll.messages.printable import plain
 from plimsoll.providers import Resolution, ResolutionStep, fetch_model, resolve
 from plimsoll.providers.auxiliary import resolve_auxiliary
 from plimsoll.providers.local import can_serve, embedded_model, is_fetched
-from plimsoll.terminal.chat.attachments import Attachments, mentioned
+from plimsoll.terminal.chat.attachments import Attachments, mentioned, missing_files
 from plimsoll.terminal.chat.screen import BAD, Screen
 from plimsoll.terminal.chat.status_lines import Status, fitted, start_lines
 from plimsoll.terminal.chat.tool_requests import WITHOUT_TOOLS, needs_tools
@@ -188,6 +189,8 @@ class ChatSession:
         content = await self.attachments.content(line, context)
         for path in mentioned(line, context.workplace.root):
             self.screen.note(f"attached {path.name}")
+        for name in missing_files(line, context.workplace.root):
+            self.screen.note(f"There is no file {plain(name)}, so nothing was attached for it.", "yellow")
         return content
 
     async def say(self, content: Content) -> bool:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plimsoll.agent import can_draft
+from plimsoll.assembly import window_notices
 from plimsoll.errors import UserError
 from plimsoll.messages.printable import plain
 from plimsoll.models import estimate_tools_tokens
@@ -134,6 +135,9 @@ async def model(chat: ChatSession, argument: str) -> None:
         return
     for line in start_lines(chat.opened, is_new=False)[1:]:
         chat.screen.note(line, "")
+    card = chat.opened.conversation.agent.connection.card
+    for notice in window_notices(chat.settings.for_model(card.name), card):
+        chat.screen.note(f"note: {notice}", "yellow")
 
 
 async def show_help(chat: ChatSession, _argument: str) -> None:

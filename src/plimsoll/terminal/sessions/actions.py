@@ -205,7 +205,8 @@ def _act(session: str, work: Work, preview: bool) -> None:
 
 def sentence(result: "ActionResult") -> str:
     """What an action did or would do."""
-    which = f" messages {', '.join(map(str, result.messages))}" if result.messages else ""
+    noun = "message" if len(result.messages) == 1 else "messages"
+    which = f" {noun} {', '.join(map(str, result.messages))}" if result.messages else ""
     sizes = (
         f"the model sees {result.messages_before:,} → {result.messages_after:,} messages, "
         f"{result.tokens_before:,} → {result.tokens_after:,} tokens."

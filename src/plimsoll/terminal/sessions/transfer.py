@@ -1,14 +1,10 @@
 """Imports conversations from files and exports them."""
 
-import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from plimsoll.archive import Session, title_of
-from plimsoll.errors import UserError
 from plimsoll.messages import Message
 from plimsoll.terminal.sessions.html_page import html
 from plimsoll.terminal.sessions.store_access import StoreAccess
@@ -21,6 +17,7 @@ from plimsoll.transcripts import (
     read_transcripts,
     serialised,
     stored_session,
+    write_file,
     write_transcripts,
 )
 
@@ -71,27 +68,10 @@ def export_session(session: Session, messages: Iterator[Message], format: str, o
         if output in (None, STANDARD):
             write_document(pieces)
         else:
-            write_whole(Path(str(output)), (piece.encode("utf-8", "replace") for piece in pieces))
+            write_file(str(output), (piece.encode("utf-8", "replace") for piece in pieces))
         return
     transcript = stored_session(session, messages, next(one for one in FORMATS if one == format))
     if output in (None, STANDARD):
         write_json(serialised([transcript]))
     else:
         write_transcripts(str(output), [transcript])
-
-
-def write_whole(target: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file completely or not at all."""
-    name = ""
-    try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
-        with os.fdopen(descriptor, "wb") as handle:
-            handle.writelines(pieces)
-        Path(name).chmod(0o644)
-        Path(name).replace(target)
-    except OSError as error:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise UserError(
-            f"{target} cannot be written: {error.strerror or error}. Choose another file."
-        ) from error
