@@ -31,9 +31,9 @@ from rich.table import Table
 from figures import report
 from plimsoll.models import estimate_messages_tokens_rough
 
-LEAST_TOKENS = 8_000
+MIN_TOKENS = 8_000
 WINDOW = 16_000  # half of it is the threshold, so every conversation is due
-LEAST_SPEEDUP, MOST_GROWTH = 1.8, 1.10
+MIN_SPEEDUP, MAX_GROWTH = 1.8, 1.10
 EVERY = 0.25  # seconds between looks at the output
 EVERY_MEMORY = 1.0  # seconds between samples of memory, which take processor time themselves
 EVERY_LINE = 60.0  # seconds between lines about the progress
@@ -60,7 +60,7 @@ def conversation(seed: int) -> list[dict[str, Any]]:
         },
     ]
     number = 0
-    while estimate_messages_tokens_rough(messages) < LEAST_TOKENS:
+    while estimate_messages_tokens_rough(messages) < MIN_TOKENS:
         path, failing = f"src/{chance.choice(_WORDS)}_{chance.randint(0, 60)}.py", chance.random() < 0.3
         tool, arguments = chance.choice(
             [
@@ -229,9 +229,9 @@ def speed(scratch: Path, source: Path, repeats: int) -> bool:
         )
         table.add_row(str(one.workers), *shown)
     Console().print(table)
-    ok = ratio >= LEAST_SPEEDUP
+    ok = ratio >= MIN_SPEEDUP
     print(
-        f"two workers: {ratio:.2f} times one (bar {LEAST_SPEEDUP}) {'ok' if ok else 'MISSED'}; "
+        f"two workers: {ratio:.2f} times one (bar {MIN_SPEEDUP}) {'ok' if ok else 'MISSED'}; "
         f"{cpu * 1e3:.0f} ms CPU for each conversation of {before / rows:,.0f} tokens (after: {after / rows:,.0f}), "
         f"{driver * 1e3:.1f} ms of it in the process that commits"
     )
@@ -245,11 +245,11 @@ def flat(scratch: Path, source: Path) -> bool:
     measured = run(source, scratch / "memory", 2)
     rows, compacted, *_ = outcomes(scratch / "memory")
     assert compacted == rows, "every conversation must be compacted"
-    ok = measured.growth <= MOST_GROWTH
+    ok = measured.growth <= MAX_GROWTH
     print(
         f"memory of {rows:,} conversations: {measured.memory(0.2, 0.4) / 1e6:.0f} MB in the second fifth, "
         f"{measured.memory(0.8, 1.0) / 1e6:.0f} MB in the last, {measured.growth:.3f} times "
-        f"(bar {MOST_GROWTH}) {'ok' if ok else 'MISSED'}; {measured.rate:.1f} conversations/s"
+        f"(bar {MAX_GROWTH}) {'ok' if ok else 'MISSED'}; {measured.rate:.1f} conversations/s"
     )
     report("bulk", "growth of memory", measured.growth, "x", resolution=0.05)
     return ok

@@ -42,7 +42,7 @@ WINDOW = 64_000
 CUTS = 60
 PROCESSES = 2
 REACHABLE = 0.97
-MOST_TOKENS = 600  # of answers for one fact
+MAX_TOKENS = 600  # of answers for one fact
 WAYS = ("once", "replayed")
 ENGINES = ("compressor", "lcm")
 BESIDE = 100  # characters on either side of a fact
@@ -154,7 +154,7 @@ class Look:
         for query in self._queries(fact.term):
             answer = self._engine.handle_tool_call("lcm_grep", {"pattern": query, "limit": LIMIT})
             cost = estimate_tokens(answer)
-            if spent + cost > MOST_TOKENS:
+            if spent + cost > MAX_TOKENS:
                 break
             spent += cost
             hits = (hit["text"] for group in json.loads(answer)["groups"] for hit in group["hits"])
@@ -194,7 +194,7 @@ def shown(found: Sequence[Measured]) -> int:
     report("lcm", "tokens of answers, mean", mean(spent) if spent else 0, "tokens")
     rows += [
         ("far facts reachable", f"{reached:.3f}", f">= {REACHABLE}", reached >= REACHABLE),
-        ("tokens of answers, most", f"{most:,}", f"<= {MOST_TOKENS}", most <= MOST_TOKENS),
+        ("tokens of answers, most", f"{most:,}", f"<= {MAX_TOKENS}", most <= MAX_TOKENS),
         ("tokens of answers, mean", f"{mean(spent) if spent else 0:,.0f}", "", True),
     ]
     table = Table("", "lcm", "bar", "", title=f"{len(found)} cuts, {facts:,} far facts, window {WINDOW:,}")

@@ -37,10 +37,10 @@ REPEATS = 3
 MEMORY_SIZE = 2_000_000
 CONTINUED = (500_000, 2_000_000)  # tokens before the compaction that is continued from
 # Growth as in speed.py: what fits the processor's caches is read faster, and the garbage collector has less to visit.
-RATE, MOST_GROWTH, MOST_MEMORY = 500_000, 1.35, 3.0
+RATE, MAX_GROWTH, MAX_MEMORY = 500_000, 1.35, 3.0
 # One in a hundred messages is new. Reading it costs its share and a copy of the state; a compaction also chooses
 # and writes, which costs the same however long the conversation was.
-MOST_READ_ON, MOST_OF_FIRST = 0.05, 0.25
+MAX_READ_ON, MAX_OF_FIRST = 0.05, 0.25
 
 
 def recordings(size: int) -> list[dict[str, Any]]:
@@ -184,7 +184,7 @@ def _speed(sizes: tuple[int, ...]) -> list[tuple[str, float, float]]:
     slower = rates[sizes[0]]["rate"] / largest
     return [
         ("tokens read a second, slowest size", least, RATE),
-        (f"time for a token, {sizes[-1]:,} / {sizes[0]:,} tokens", slower, MOST_GROWTH),
+        (f"time for a token, {sizes[-1]:,} / {sizes[0]:,} tokens", slower, MAX_GROWTH),
     ]
 
 
@@ -199,7 +199,7 @@ def _memory() -> list[tuple[str, float, float]]:
         (
             "memory that reading adds, in units of the loaded messages",
             found["read"] / found["loaded"],
-            MOST_MEMORY,
+            MAX_MEMORY,
         )
     ]
 
@@ -213,8 +213,8 @@ def _continued() -> list[tuple[str, float, float]]:
     Console().print(table)
     longest = rows[CONTINUED[-1]]
     return [
-        ("reading on / reading from the start", longest["read on"] / longest["read"], MOST_READ_ON),
-        ("second compaction / first", longest["compact on"] / longest["compact"], MOST_OF_FIRST),
+        ("reading on / reading from the start", longest["read on"] / longest["read"], MAX_READ_ON),
+        ("second compaction / first", longest["compact on"] / longest["compact"], MAX_OF_FIRST),
     ]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 Results = Mapping[str, Any]
 AT_EQUAL_TOKENS = ("8000", "11000", "16000")
-LEAST_AHEAD = 0.10
-LEAST_RATIO = 1.3
+MIN_AHEAD = 0.10
+MIN_RATIO = 1.3
 # Two shares that differ by less than one fact in fifty are told apart by chance.
 SAME = 0.02
 
@@ -116,7 +116,7 @@ def _against_peers(results: Results) -> Iterator[Bar]:
         row = peers.get("hermes", {}).get(kind, {}).get("own", {})
         theirs, ours = row.get("far_grounded"), row.get("plimsoll", {}).get("far_grounded")
         ratio = ours / theirs if theirs and ours is not None else None
-        yield at_least(f"far grounded in units of hermes', at its tokens, {said}", ratio, LEAST_RATIO)
+        yield at_least(f"far grounded in units of hermes', at its tokens, {said}", ratio, MIN_RATIO)
 
 
 def _ahead(peers: Results, budget: str, kind: str, said: str) -> Bar:
@@ -132,5 +132,5 @@ def _ahead(peers: Results, budget: str, kind: str, said: str) -> Bar:
     gaps = {name: row["plimsoll"]["far_grounded"] - row["far_grounded"] for name, row in compared.items()}
     nearest = min(gaps, key=lambda name: gaps[name]) if gaps else "none"
     who = f"Plimsoll has {max(large):,.0f} tokens" if large else f"nearest: {nearest}"
-    bar = at_least(f"far grounded ahead of every peer {at} ({who})", gaps.get(nearest), LEAST_AHEAD)
+    bar = at_least(f"far grounded ahead of every peer {at} ({who})", gaps.get(nearest), MIN_AHEAD)
     return replace(bar, is_out_of_reach=bool(large))

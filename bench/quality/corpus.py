@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plimsoll.quality.cuts import CONTINUATION, LEAST_TOKENS, spread, turns_of
+from plimsoll.quality.cuts import CONTINUATION, MIN_TOKENS, spread, turns_of
 from plimsoll.quality.texts import tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 SETS = {"code": "dev_claudecode_entire", "airline": "dev_tau_airline", "research": "dev_trail_research"}
-MOST_CUTS = 4
+MAX_CUTS = 4
 Message = dict[str, Any]
 
 
@@ -45,7 +45,7 @@ def conversations(data: Path, name: str) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, lines)
 
 
-def cuts(data: Path, name: str, most: int = MOST_CUTS) -> list[Cut]:
+def cuts(data: Path, name: str, most: int = MAX_CUTS) -> list[Cut]:
     """Behind persons' turns, at most so many in each conversation."""
     return [
         _cut(name, told, at)
@@ -60,7 +60,7 @@ def recorded_cuts(data: Path, name: str = "code") -> list[Cut]:
         _cut(name, told, event["at"], event["summary"])
         for told in conversations(data, name)
         for event in told.get("compactions") or ()
-        if tokens(told["messages"][: event["at"]]) >= LEAST_TOKENS
+        if tokens(told["messages"][: event["at"]]) >= MIN_TOKENS
     ]
 
 

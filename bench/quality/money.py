@@ -20,7 +20,7 @@ from plimsoll.models import card_for
 from plimsoll.quality import recency_window, tokens
 
 MAIN, SUMMARIES = "claude-sonnet-4.5", "claude-haiku-4-5"
-MOST = 20
+MAX_CUTS = 20
 Stage = Callable[[str, int], Callable[[], None]]
 Message = dict[str, Any]
 Calls = Sequence[dict[str, int]]
@@ -44,7 +44,7 @@ def _summary(calls: Calls) -> SummaryCall | None:
 
 def run(cuts: Sequence[Cut], pool: Executor, stage: Stage) -> dict[str, Any]:
     """Mean USD of each way."""
-    some = cuts[:MOST]
+    some = cuts[:MAX_CUTS]
     tick = stage("money", len(some))
     every: list[dict[str, float]] = []
     for one in pool.map(_ways, some):

@@ -30,7 +30,7 @@ PAGE = 8_000
 HITS, PAGES, QUERIES = 10, 8, 4
 WORDS = 3
 BESIDE = 100  # characters
-MOST_FACTS = 12  # of each cut
+MAX_FACTS = 12  # of each cut
 _WORD = re.compile(r"[a-z0-9]{4,}")  # as an index of words has them
 Stage = Callable[[str, int], Callable[[], None]]
 
@@ -88,7 +88,7 @@ async def _searched(cuts: Sequence[tuple[Cut, MeasurementCase]]) -> list[Found]:
             for cut, prepared in cuts:
                 far = [fact for fact in prepared.needed if fact.is_far]
                 # Evenly over the alphabet, so that the bound does not prefer one kind of name.
-                some = far[:: -(-len(far) // MOST_FACTS)]
+                some = far[:: -(-len(far) // MAX_FACTS)]
                 context = Reading(joined(compacted(SizeSettings(), cut.history)))
                 look = _Look(archive, session.id, cut)
                 found += [await look.for_fact(one.fact, one.is_present) for one in grade(some, context)]

@@ -364,8 +364,8 @@ def card_of(settings: Settings, endpoint: Endpoint, home: Path) -> ModelCard:
     betas = limiting_betas(endpoint.header("anthropic-beta"))
     card = settings.model.model_copy(update={"name": name}).card(betas)
     if endpoint.embedded:
-        most = DEFAULT_CONTEXT if is_embedded(endpoint, home) else stated or DEFAULT_CONTEXT
-        return replace(card, name=name, window=min(stated or most, most), input_cap=None)
+        window = DEFAULT_CONTEXT if is_embedded(endpoint, home) else stated or DEFAULT_CONTEXT
+        return replace(card, name=name, window=min(stated or window, window), input_cap=None)
     if stated:
         return replace(
             card, window=stated if not card.known else min(stated, card.prompt_limit), input_cap=None

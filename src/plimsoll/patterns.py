@@ -17,10 +17,10 @@ import regex
 from plimsoll.errors import UserError
 
 # Measured with regex 2026.11: a pattern at all four limits compiles in 20 ms and takes 6 MB.
-MOST_CHARACTERS = 1_000
-MOST_GROUPS = 100  # from about 400 nested groups on, the library exceeds Python's recursion limit
-MOST_REPEATS = 1_000  # of one counted repeat, such as a{1000}
-MOST_EXPANDED = 10_000  # items after nested counted repeats are multiplied
+MAX_CHARACTERS = 1_000
+MAX_GROUPS = 100  # from about 400 nested groups on, the library exceeds Python's recursion limit
+MAX_REPEATS = 1_000  # of one counted repeat, such as a{1000}
+MAX_EXPANDED = 10_000  # items after nested counted repeats are multiplied
 
 _TOKEN = re.compile(
     r"""
@@ -54,9 +54,9 @@ def compiled(pattern: str, flags: int = 0) -> "regex.Pattern[str]":
 
 def check(pattern: str) -> None:
     """Raise `UserError` if compiling or parsing the pattern could take too much time or memory."""
-    if len(pattern) > MOST_CHARACTERS:
+    if len(pattern) > MAX_CHARACTERS:
         raise UserError(
-            f"A pattern may have at most {MOST_CHARACTERS:,} characters; this one has {len(pattern):,}."
+            f"A pattern may have at most {MAX_CHARACTERS:,} characters; this one has {len(pattern):,}."
         )
     sizes = [0]  # items of each open group, the whole pattern first
     last = 0  # items that a repeat would apply to
@@ -80,29 +80,29 @@ def check(pattern: str) -> None:
             groups += token["set"].count("(")
             if _RECURSION.search(token["set"]):
                 raise _unsupported(pattern, "(?")
-            for least, most in _COUNT.findall(token["set"]):
-                factor = max(1, factor) * _count(pattern, least, most)
+            for minimum, maximum in _COUNT.findall(token["set"]):
+                factor = max(1, factor) * _count(pattern, minimum, maximum)
         _refuse_too_large(pattern, groups, (sum(sizes) + last) * max(1, factor))
     _refuse_too_large(pattern, groups, (sum(sizes) + last) * max(1, factor))
 
 
-def _count(pattern: str, least: str, most: str) -> int:
+def _count(pattern: str, minimum: str, maximum: str) -> int:
     """How often an item may have to be expanded."""
     # Not converted if it is too long: a number with thousands of digits raises another error.
-    longest = max(least, most, key=len).lstrip("0")
-    if len(longest) > len(str(MOST_REPEATS)) or max(int(least or 0), int(most or 0)) > MOST_REPEATS:
+    longest = max(minimum, maximum, key=len).lstrip("0")
+    if len(longest) > len(str(MAX_REPEATS)) or max(int(minimum or 0), int(maximum or 0)) > MAX_REPEATS:
         raise UserError(
-            f"{_shown(pattern)} repeats something {longest} times; the limit is {MOST_REPEATS:,}. Use * or + instead."
+            f"{_shown(pattern)} repeats something {longest} times; the limit is {MAX_REPEATS:,}. Use * or + instead."
         )
-    return max(int(least or 0), int(most or 0), 1)
+    return max(int(minimum or 0), int(maximum or 0), 1)
 
 
 def _refuse_too_large(pattern: str, groups: int, expanded: int) -> None:
-    if groups > MOST_GROUPS:
-        raise UserError(f"{_shown(pattern)} has more than {MOST_GROUPS} groups.")
-    if expanded > MOST_EXPANDED:
+    if groups > MAX_GROUPS:
+        raise UserError(f"{_shown(pattern)} has more than {MAX_GROUPS} groups.")
+    if expanded > MAX_EXPANDED:
         raise UserError(
-            f"{_shown(pattern)} expands to more than {MOST_EXPANDED:,} items. "
+            f"{_shown(pattern)} expands to more than {MAX_EXPANDED:,} items. "
             "Use * or + instead of the inner ones."
         )
 

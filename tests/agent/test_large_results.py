@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.agent import Compacted
-from plimsoll.agent.large_results import MOST_TOKENS, largest_result, results_of
+from plimsoll.agent.large_results import MAX_TOKENS, largest_result, results_of
 from plimsoll.archive import SearchQuery
 from plimsoll.context.compressor.prune import prune_old_tool_results
 from plimsoll.context.compressor.shorten import shorten
@@ -194,7 +194,7 @@ def test_no_result_takes_more_than_its_share_and_all_together_half(sizes, window
     results = results_of(outcomes, window)
     tokens = [estimate_message_tokens(message) for message in results.seen]
     overhead = 80  # a message's own frame
-    assert all(one <= min(window // 4, MOST_TOKENS) + overhead for one in tokens)
+    assert all(one <= min(window // 4, MAX_TOKENS) + overhead for one in tokens)
     assert sum(tokens) <= window // 2 + overhead * len(tokens)
     assert [text_of(m) for m in results.whole] == [o.result.text for o in outcomes]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.agent.repetition import LEAST_LENGTH, LEAST_TIMES, LONGEST_UNIT, repetition_start
+from plimsoll.agent.repetition import LONGEST_UNIT, MIN_LENGTH, MIN_TIMES, repetition_start
 
 PROSE = """A load line is a mark on the hull of a ship. It shows how deep she may lie in the water.
 
@@ -37,7 +37,7 @@ PASSAGES = st.text(min_size=1, max_size=LONGEST_UNIT).filter(lambda unit: unit.s
 
 @given(PASSAGES, st.text(max_size=200))
 def test_a_passage_that_comes_again_and_again_is_found_wherever_the_reply_stops(unit, before):
-    times = max(LEAST_TIMES, LEAST_LENGTH // len(unit) + 1)
+    times = max(MIN_TIMES, MIN_LENGTH // len(unit) + 1)
     text = before + unit * times
     start = repetition_start(text)
     assert start is not None

@@ -19,7 +19,7 @@ from postgres_server import MEMORY, server
 from plimsoll.messages import Message
 
 NAME = "plimsoll-to-be-killed"
-MOST_TURNS = 26  # acknowledged before a kill; compactions and an undo are among them
+MAX_TURNS = 26  # acknowledged before a kill; compactions and an undo are among them
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _rounds(context: ForkServerContext, dice: Random, store: str, first: int) ->
         driver.close()
         before: list[Message] = []
         for number in range(first, first + trial.rounds):
-            url, moment = trial.url(folder), (dice.randrange(MOST_TURNS), dice.uniform(0, trial.longest))
+            url, moment = trial.url(folder), (dice.randrange(MAX_TURNS), dice.uniform(0, trial.longest))
             turns = _killed(context, url, id, number, moment)
             trial.settled()
             acknowledged += turns

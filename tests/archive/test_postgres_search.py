@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plimsoll.archive import SearchQuery
-from plimsoll.archive.postgres.words import MOST_BYTES, expression_of, folded, like, vector_of, words_of
+from plimsoll.archive.postgres.words import MAX_BYTES, expression_of, folded, like, vector_of, words_of
 
 WORDS = ("heron", "Heron", "parse_config", "src/loader.py", "東京", "été", "x1", "=>", "50%", "a\\b", "don't")
 WITH_DATABASE = settings(
@@ -47,7 +47,7 @@ def test_both_stores_find_the_same(pair: list[Driver], texts, wanted, mode, has_
 
 
 def test_a_message_with_more_words_than_an_index_holds_is_found_by_each_of_them(archive: Driver):
-    many = " ".join(f"w{n}" for n in range(MOST_BYTES // 5))
+    many = " ".join(f"w{n}" for n in range(MAX_BYTES // 5))
     assert vector_of(many) is None
     archive.begin(user("w7 alone"), user(many))
     assert [hit.sequence for hit in archive.search(SearchQuery("w7")).hits] == [2, 1]

@@ -17,7 +17,7 @@ from toolkit import place, text
 from plimsoll.archive import SearchQuery
 from plimsoll.context.lcm.node_store import InMemoryNodeStore
 from plimsoll.errors import UserError
-from plimsoll.patterns import MOST_CHARACTERS, MOST_EXPANDED, MOST_GROUPS, MOST_REPEATS, check, compiled
+from plimsoll.patterns import MAX_CHARACTERS, MAX_EXPANDED, MAX_GROUPS, MAX_REPEATS, check, compiled
 from plimsoll.testing.scripted_server import ScriptedServer, say
 
 # Few enough that a gateway without limits fails the test instead of the machine.
@@ -164,7 +164,7 @@ def test_nested_repeats_are_accepted_up_to_their_product(counts):
     product = 1
     for count in counts:
         pattern, product = f"(?:{pattern}){{{count}}}", product * count
-    if max(counts) <= MOST_REPEATS and product <= MOST_EXPANDED:
+    if max(counts) <= MAX_REPEATS and product <= MAX_EXPANDED:
         check(pattern)
     else:
         with pytest.raises(UserError):
@@ -185,12 +185,12 @@ def test_a_group_that_is_written_out_at_every_repeat_counts_as_one_item(group):
         check(f"(?:(?:{group}a)){{100}}){{51}}")
 
 
-@given(st.text(alphabet=string.printable, max_size=MOST_CHARACTERS))
+@given(st.text(alphabet=string.printable, max_size=MAX_CHARACTERS))
 def test_a_text_that_is_escaped_is_never_refused_for_its_repeats(words):
     escaped = regex.escape(words)
-    if len(escaped) <= MOST_CHARACTERS:
+    if len(escaped) <= MAX_CHARACTERS:
         check(escaped)
 
 
 def test_the_limit_on_groups_keeps_the_compiler_within_the_recursion_limit():
-    assert compiled("(" * MOST_GROUPS + "a" + ")" * MOST_GROUPS)
+    assert compiled("(" * MAX_GROUPS + "a" + ")" * MAX_GROUPS)

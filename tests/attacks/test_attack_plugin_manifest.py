@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.errors import PluginError
-from plimsoll.plugins.manifest import MOST_BYTES, read_manifest
+from plimsoll.plugins.manifest import MAX_BYTES, read_manifest
 
 LEVELS = 9
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -20,7 +20,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         (f"{BOMB}requires_env: *a{LEVELS - 1}\n", "alias"),
         ("name: &a [*a]\n", "alias"),
         ("base: &b {x: 1}\nother:\n  <<: *b\n", "alias"),
-        ("description: " + "x" * MOST_BYTES, "bytes"),
+        ("description: " + "x" * MAX_BYTES, "bytes"),
         ("description: " + "[" * 3_000 + "]" * 3_000, "levels"),
     ],
     ids=["description", "names", "itself", "merge", "long", "deep"],

@@ -189,5 +189,5 @@ def test_a_directory_with_more_files_than_can_be_checked_is_asked_about(
 ) -> None:
     place = project_with_traps(tmp_path)
     assert asks("grep -r foo tests", place) is None
-    monkeypatch.setattr("plimsoll.tools.terminal.paths._MOST_FILES", 2)
+    monkeypatch.setattr("plimsoll.tools.terminal.paths._MAX_FILES", 2)
     assert "more than 2 files" in (asks("grep -r foo .git/hooks", place) or "")

@@ -22,7 +22,7 @@ from plimsoll.dialects import dialect_named
 from plimsoll.errors import UsageLimitReached
 from plimsoll.gateway.access.usage_limits import UsageAccounts
 from plimsoll.gateway.dropin.client_request import ClientRequest
-from plimsoll.gateway.dropin.metering import most_output
+from plimsoll.gateway.dropin.metering import max_reply_tokens
 from plimsoll.models import card_for, estimate_tokens
 from plimsoll.testing.scripted_server import ScriptedServer, fault, say
 
@@ -147,7 +147,7 @@ def test_the_larger_of_two_limits_on_a_reply_is_reserved(order: int) -> None:
     request = ClientRequest(
         dialect_named("openai"), b"{}", {"model": "gpt-4.1", "n": 2, **limits}, (), OPERATOR
     )
-    assert most_output(request, card_for("gpt-4.1")) == 18_000
+    assert max_reply_tokens(request, card_for("gpt-4.1")) == 18_000
 
 
 def test_a_cancelled_turn_of_a_session_counts_what_it_used(tmp_path: Path) -> None:

@@ -270,7 +270,7 @@ def test_gemini_gets_a_range_because_it_promises_nothing():
     simulator.request(0, prompt, GEMINI)
     bill = simulator.request(10, prompt, GEMINI)
     assert bill.money == pytest.approx(0.001)
-    assert bill.money_most == pytest.approx(0.010)
+    assert bill.max_money == pytest.approx(0.010)
     assert simulator.request(20, prompt.upto(4), GEMINI).read == 0, "4,000 is below its minimum"
 
 

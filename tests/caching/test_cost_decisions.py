@@ -15,7 +15,7 @@ from plimsoll.caching import (
     compaction_pays,
     pricing_of,
 )
-from plimsoll.caching.cost_policy import LEAST_CLEARED, LEAST_GAIN
+from plimsoll.caching.cost_policy import MIN_CLEARED, MIN_GAIN
 from plimsoll.models import ModelCard, Prices, card_for
 
 SONNET = card_for("claude-sonnet-4.5")
@@ -52,7 +52,7 @@ def grown(requests, each, first=TARGET):
 
 @given(courses, tokens)
 def test_nothing_pays_where_there_is_little_to_gain(course, weight):
-    if weight < TARGET * LEAST_GAIN:
+    if weight < TARGET * MIN_GAIN:
         assert not verdict(CACHED, course, weight).pays()
 
 
@@ -91,7 +91,7 @@ def test_a_summary_that_costs_something_never_pays_sooner(course, weight):
         assert verdict(CACHED, course, weight).pays()
 
 
-@given(courses, st.integers(int(TARGET * LEAST_GAIN) + 1, 150_000))
+@given(courses, st.integers(int(TARGET * MIN_GAIN) + 1, 150_000))
 def test_after_a_pause_it_pays_at_once_because_all_is_written_anew(course, weight):
     assert verdict(CACHED, replace(course, last=600.0), weight).pays()
 
@@ -153,7 +153,7 @@ def test_what_is_chosen_pays_and_nothing_that_pays_spares_more(course, weight, c
 
 @given(courses, tokens, clearings)
 def test_a_few_tokens_are_not_cleared(course, weight, clearing):
-    small = replace(clearing, removed=min(clearing.removed, LEAST_CLEARED - 1))
+    small = replace(clearing, removed=min(clearing.removed, MIN_CLEARED - 1))
     assert not clearing_verdict(CACHED, course, weight, small).pays()
 
 

@@ -12,7 +12,7 @@ from plimsoll import ContextCompressor
 from plimsoll.context.compressor import find_summary
 from plimsoll.context.lcm import LcmEngine
 from plimsoll.context.ledger import SummarySource, SummarySources, read_facts
-from plimsoll.context.ledger.summary_sources import _MOST_EVENTS, _MOST_LINES
+from plimsoll.context.ledger.summary_sources import _MAX_EVENTS, _MAX_LINES
 from plimsoll.messages import safe_cuts
 from plimsoll.testing.strategies import conversations
 
@@ -155,8 +155,8 @@ def test_what_is_remembered_has_a_limit_and_keeps_what_the_summary_quotes():
         facts = read_facts([*said, *later, *runs] if not turn else [*later, *runs], known=facts)
         remembered.keep(f"summary {turn}: {quoted}", SummarySource(facts))
         facts = remembered.source_of(f"summary {turn}: {quoted}").facts
-    assert len(facts.evidence.lines) <= _MOST_LINES + 1
-    assert len(facts.commands) <= _MOST_EVENTS
+    assert len(facts.evidence.lines) <= _MAX_LINES + 1
+    assert len(facts.commands) <= _MAX_EVENTS
     assert quoted in facts.evidence.lines
     assert remembered.source_of("summary 0: " + quoted).facts is None, (
         "only the newest summaries are remembered"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.context.lcm.outline import MOST_CHARACTERS, kind_of, outline_of, shape_of
+from plimsoll.context.lcm.outline import MAX_CHARACTERS, kind_of, outline_of, shape_of
 
 ORDERS = json.dumps(
     {"orders": [{"id": n, "total": n * 2.5, "lines": ["a", "b"]} for n in range(412)], "next": None}
@@ -36,7 +36,7 @@ def test_an_outline_says_what_a_text_is(text, kind, said):
 @given(st.text(max_size=3_000), st.integers(40, 400))
 def test_an_outline_is_never_larger_than_allowed(text, limit):
     assert len(outline_of(text, limit)) <= limit
-    assert len(outline_of(text * 40)) <= MOST_CHARACTERS
+    assert len(outline_of(text * 40)) <= MAX_CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_an_outline_is_never_larger_than_allowed(text, limit):
     ],
 )
 def test_no_text_is_too_strange_for_an_outline(text):
-    assert len(outline_of(text).encode("utf-8")) <= 4 * MOST_CHARACTERS
+    assert len(outline_of(text).encode("utf-8")) <= 4 * MAX_CHARACTERS
 
 
 def test_only_a_text_with_a_shape_has_one():

@@ -18,7 +18,7 @@ from plimsoll.context.lcm.tree import tree_of
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 FILES = ("dev_claudecode_entire", "dev_tau_airline", "dev_trail_research")
 COMPACTIONS = 20
-MOST_MESSAGES = 160
+MAX_MESSAGES = 160
 LARGE = os.environ.get("PLIMSOLL_LARGE") == "1"
 PIECE = 48
 
@@ -30,7 +30,7 @@ def recorded(name):
     with path.open(encoding="utf-8") as lines:
         if LARGE:
             return [json.loads(line)["messages"] for line in lines]
-        return [json.loads(next(lines))["messages"][:MOST_MESSAGES]]
+        return [json.loads(next(lines))["messages"][:MAX_MESSAGES]]
 
 
 def odd():

@@ -13,7 +13,7 @@ from test_lcm_tools import harbour
 from plimsoll.archive import Node, NodeLink, Span
 from plimsoll.archive.blocking import BlockingArchive
 from plimsoll.context.lcm import LcmEngine
-from plimsoll.context.lcm.node_writer import MOST_REQUESTS
+from plimsoll.context.lcm.node_writer import MAX_REQUESTS
 from plimsoll.context.lcm.render import bare, full, header
 from plimsoll.context.lcm.tree import FAN_IN, tree_of
 from plimsoll.context.lcm.tree_builder import leaf_runs
@@ -176,7 +176,7 @@ def test_a_compaction_asks_a_model_only_so_often():
     model.context_length = 200_000  # a leaf goes to it in one piece
     engine = LcmEngine(context_length=32_000, summarizer=model)
     engine.compress(harbour(600))
-    assert 1 <= len(model.prompts) <= MOST_REQUESTS
+    assert 1 <= len(model.prompts) <= MAX_REQUESTS
     assert len(tree_of(engine.store.nodes()).leaves) >= 8
 
 

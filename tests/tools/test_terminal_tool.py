@@ -136,7 +136,7 @@ def test_output_of_hundreds_of_megabytes_stays_bounded_in_memory(here):
 
 
 def test_a_stream_of_any_chunks_keeps_its_beginning_and_its_end():
-    kept = BoundedBytes(most=100)
+    kept = BoundedBytes(max_bytes=100)
     data = bytes(range(256)) * 40
     for start in range(0, len(data), 7):
         kept.take(data[start : start + 7])

@@ -18,7 +18,7 @@ from ours import Recorded
 
 from plimsoll.quality import (
     CONTINUATION,
-    LEAST_TOKENS,
+    MIN_TOKENS,
     Measurement,
     figures,
     measure,
@@ -33,7 +33,7 @@ FILES = {
     "Codex": ("dev_codex.jsonl", 0.75),
     "OpenCode": ("dev_other_agents.jsonl", 0.75),
 }
-MOST_CUTS = 3
+MAX_CUTS = 3
 _SAME = 0.005
 
 
@@ -99,7 +99,7 @@ def agent_cuts(path: Path, agent: str) -> list[Cut]:
     return [
         _cut(agent, told, at)
         for told in _conversations(path)
-        for at in spread(places(told["messages"]), MOST_CUTS)
+        for at in spread(places(told["messages"]), MAX_CUTS)
     ]
 
 
@@ -114,20 +114,20 @@ def recorded_cuts(path: Path, agent: str) -> list[Cut]:
         _cut(agent, told, one["at"], one["summary"])
         for told in _conversations(path)
         for one in told.get("compactions") or ()
-        if sum(map(characters, told["messages"][: one["at"]])) >= LEAST_TOKENS * 4
+        if sum(map(characters, told["messages"][: one["at"]])) >= MIN_TOKENS * 4
     ]
 
 
 def places(messages: Sequence[dict[str, Any]]) -> list[int]:
     """Where a conversation can be cut: after persons' turns; where these are rare, also between two steps."""
     turns = turns_of(messages)
-    if len(turns) >= MOST_CUTS:
+    if len(turns) >= MAX_CUTS:
         return turns
     found, size = set(turns), 0
     for position, message in enumerate(messages[:-CONTINUATION]):
         size += characters(message)
         ends_a_step = message.get("role") == "tool" and messages[position + 1].get("role") == "assistant"
-        if size >= LEAST_TOKENS * 4 and ends_a_step:
+        if size >= MIN_TOKENS * 4 and ends_a_step:
             found.add(position + 1)
     return sorted(found)
 

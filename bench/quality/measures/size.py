@@ -13,7 +13,7 @@ from ours import Recorded, under_headings
 
 from plimsoll.quality.handoff import content_words, says
 
-MOST_LINES, MOST_SHARE = 10, 0.15
+MAX_LINES, MAX_SHARE = 10, 0.15
 _WRITTEN_BY_MODEL = 0.85  # share of a line's words in one line of the model
 
 
@@ -35,18 +35,18 @@ def bars(run: Run) -> list[Bar]:
     every = run.map(added, run.sample(cuts, 12), "size with a model")
     by_model = [one for one in every if one.source == "model"]
     for one in by_model:
-        run.wrong("lines added", f"{one.name}: {one.lines} lines", one.lines > MOST_LINES)
-        run.wrong("tokens added", f"{one.name}: {one.tokens}/{one.of}", one.tokens > MOST_SHARE * one.of)
+        run.wrong("lines added", f"{one.name}: {one.lines} lines", one.lines > MAX_LINES)
+        run.wrong("tokens added", f"{one.name}: {one.tokens}/{one.of}", one.tokens > MAX_SHARE * one.of)
     return [
         at_most(
             f"lines that code adds under the headings, most ({len(by_model)})",
             _most(one.lines for one in by_model),
-            MOST_LINES,
+            MAX_LINES,
         ),
         at_most(
             "tokens that code adds, largest share",
             _most(one.tokens / one.of for one in by_model),
-            MOST_SHARE,
+            MAX_SHARE,
         ),
         at_most(
             "tokens beside the fixed part with a model, largest", _most(one.beyond for one in every), BEYOND

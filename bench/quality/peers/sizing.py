@@ -11,7 +11,7 @@ from typing import Any
 
 Message = dict[str, Any]
 CHARS_PER_TOKEN = 4
-LEAST_TAIL = 200
+MIN_TAIL = 200
 ATTEMPTS = 6
 SLACK = 1.02
 
@@ -50,7 +50,7 @@ def newest_that_fit(sizes: Sequence[int], tail: int) -> int:
 
 def fitted(attempt: Callable[[int], list[Message]], first_tail: int, budget: int) -> list[Message]:
     """The largest result within the budget that a few corrections of the tail give; else the smallest."""
-    tail = max(LEAST_TAIL, first_tail)
+    tail = max(MIN_TAIL, first_tail)
     best: list[Message] | None = None
     seen: list[list[Message]] = []  # kept alive, because callers know results by their identity
     for tried in range(ATTEMPTS):
@@ -60,9 +60,9 @@ def fitted(attempt: Callable[[int], list[Message]], first_tail: int, budget: int
             best = result
         gap = budget - tokens(result)
         # Close enough below, or the knob has no effect any more.
-        if 0 <= gap <= budget * 0.03 or (tail == LEAST_TAIL and gap < 0):
+        if 0 <= gap <= budget * 0.03 or (tail == MIN_TAIL and gap < 0):
             break
-        tail = max(LEAST_TAIL, tail + int(gap * (1.0 if tried < 3 else 0.5)))
+        tail = max(MIN_TAIL, tail + int(gap * (1.0 if tried < 3 else 0.5)))
     assert best is not None
     return best
 

@@ -44,7 +44,7 @@ INTERRUPTED = "[interrupted by the user]"
 UNANSWERED = "[no answer: the request failed]"
 LEFT = "[no answer: the process ended]"
 LOST = "the process that ran it has ended; its effect is unknown."
-_MOST_RECOVERIES = 6  # per request: each makes it smaller, so more would not help
+_MAX_RECOVERIES = 6  # per request: each makes it smaller, so more would not help
 _SMALLEST_ANSWER = 16
 _ENGINE_SHARE = 0.6  # of a deadline, for the engine
 
@@ -242,7 +242,7 @@ class Agent:
     async def _ask(self, turn: Turn, emit: Emit) -> Reply:
         """Send a request and recover from refusals until there is a reply."""
         rejected: PayloadTooLarge | None = None
-        for _ in range(_MOST_RECOVERIES):
+        for _ in range(_MAX_RECOVERIES):
             try:
                 return await self._request(turn, emit)
             except ContextOverflow as error:

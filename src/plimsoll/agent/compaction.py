@@ -44,7 +44,7 @@ from plimsoll.context.budget import Budget
 from plimsoll.messages import Message, Wire
 from plimsoll.providers.auxiliary.watch import SummaryWatch
 
-_MOST_METHODS = 3
+_MAX_METHODS = 3
 
 
 Method: TypeAlias = Callable[[], Coroutine[Any, Any, CompactionResult]]
@@ -288,7 +288,7 @@ class Compactor:
                 found = await self.host.assessed(await method(), given.view, self.wire, given.seconds)
             except DeadlineExceeded as hung:
                 faults.append(f"{name}: {hung}")
-                if name != "prepared" and self.host.is_built_in and len(methods) < _MOST_METHODS:
+                if name != "prepared" and self.host.is_built_in and len(methods) < _MAX_METHODS:
                     # Only a summary model can take so long.
                     methods.append(self._built_in_method(self.host.without_model(), given))
                 continue

@@ -19,7 +19,7 @@ from plimsoll.messages import Message, Wire, arguments_text, text_of, tool_calls
 from plimsoll.models import ModelCard, estimate_messages_tokens_rough
 
 P = ParamSpec("P")
-_MOST_LOST = 20  # lost facts of one kind in the archive; `had` and `kept` count all of them
+_MAX_LOST = 20  # lost facts of one kind in the archive; `had` and `kept` count all of them
 _LONGEST_LOST = 200  # characters of one
 
 
@@ -178,7 +178,7 @@ def ledger_of(
         if found:
             ledger[kind] = {"had": len(found), "kept": len(found) - len(gone)}
         # The newest ones, because users look for recent statements.
-        lost += [{"kind": kind, "text": one[:_LONGEST_LOST], "at": found[one]} for one in gone[-_MOST_LOST:]]
+        lost += [{"kind": kind, "text": one[:_LONGEST_LOST], "at": found[one]} for one in gone[-_MAX_LOST:]]
     if lost:
         ledger["lost"] = lost
     if report is not None:

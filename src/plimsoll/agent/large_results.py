@@ -16,15 +16,15 @@ from dataclasses import dataclass, field, replace
 
 from plimsoll.context.compressor.shorten import fit_text
 from plimsoll.context.lcm import shape_of
-from plimsoll.context.lcm.outline import MOST_CHARACTERS
+from plimsoll.context.lcm.outline import MAX_CHARACTERS
 from plimsoll.messages import Message, handle_of
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 from plimsoll.tools import CallOutcome, ToolResult
 
 SHARE = 0.25  # of the window, for one result
 TOGETHER = 0.5  # of the window, for the results of one reply
-MOST_TOKENS = 16_000
-_LEAST_TOKENS = 64  # with less, a head and a tail are useless
+MAX_TOKENS = 16_000
+_MIN_TOKENS = 64  # with less, a head and a tail are useless
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ToolResults:
 
 def largest_result(window: int) -> int:
     """Tokens that one result may take in a window."""
-    return max(_LEAST_TOKENS, min(int(window * SHARE), MOST_TOKENS))
+    return max(_MIN_TOKENS, min(int(window * SHARE), MAX_TOKENS))
 
 
 def results_of(outcomes: Sequence[CallOutcome], window: int) -> ToolResults:
@@ -50,7 +50,7 @@ def results_of(outcomes: Sequence[CallOutcome], window: int) -> ToolResults:
     limit = largest_result(window)
     sizes = [min(limit, estimate_message_tokens(outcome.message)) for outcome in outcomes]
     if sum(sizes) > window * TOGETHER:
-        limit = max(_LEAST_TOKENS, min(limit, int(window * TOGETHER) // len(outcomes)))
+        limit = max(_MIN_TOKENS, min(limit, int(window * TOGETHER) // len(outcomes)))
     whole = [_whole(outcome) for outcome in outcomes]
     shown = {}
     for place, outcome in enumerate(outcomes):
@@ -69,7 +69,7 @@ def _stub(outcome: CallOutcome, whole: Message, limit: int) -> Message:
     result = outcome.result
     everything = result.text if result.full is None else result.full
     line = f"\n[{len(everything):,} characters in all; full text under handle {handle_of(whole)}]"
-    room = max(_LEAST_TOKENS, limit - estimate_tokens(line))
+    room = max(_MIN_TOKENS, limit - estimate_tokens(line))
     # The tool shortens its own result best; ours applies only if the result is still too long.
     is_short = estimate_tokens(result.text) <= room
     outline = _outline(everything, room - estimate_tokens(result.text) if is_short else room // 3)
@@ -79,7 +79,7 @@ def _stub(outcome: CallOutcome, whole: Message, limit: int) -> Message:
 
 def _outline(text: str, room: int) -> str:
     """The structure of JSON, a table or code, as lines; empty if there is none or too little room."""
-    shape = shape_of(text, min(MOST_CHARACTERS, room * 2)) if room >= _LEAST_TOKENS else ""
+    shape = shape_of(text, min(MAX_CHARACTERS, room * 2)) if room >= _MIN_TOKENS else ""
     kind, _, lines = shape.partition("\n")
     said = f"[{kind}]\n{lines}\n\n" if lines else ""
     return said if estimate_tokens(said) <= room else ""

@@ -176,8 +176,8 @@ class ModelConnection:
             kept = received.text[: received.repeats_at].rstrip()
             return replace(reply, message={**reply.message, "content": kept})
         if reply.finish_reason == "length":
-            most = self.max_tokens or self.card.output_cap
-            limit = f"{most:,} tokens (model.max_output_tokens)"
+            max_tokens = self.max_tokens or self.card.output_cap
+            limit = f"{max_tokens:,} tokens (model.max_output_tokens)"
             emit(Notice(f"The reply was cut at the limit of {limit}; ask the model to continue."))
         return reply
 

@@ -57,8 +57,8 @@ class PreparedCompaction:
     def shared(self, view: Sequence[Message]) -> int:
         """The length of the common prefix with a view."""
         pairs = zip(self.source, view, strict=False)
-        most = min(len(self.source), len(view))
-        return next((n for n, (old, new) in enumerate(pairs) if old is not new and old != new), most)
+        length = min(len(self.source), len(view))
+        return next((n for n, (old, new) in enumerate(pairs) if old is not new and old != new), length)
 
     def fits(self, view: Sequence[Message]) -> bool:
         """Whether the view differs only in unanswered messages, and has the first message that is kept.
@@ -107,7 +107,7 @@ class SharedPreparations:
 
     def add(self, prepared: PreparedCompaction) -> None:
         """Let the other branches find it, unless it fails."""
-        self._all = [*self._all[1 - _MOST_SHARED :], prepared]
+        self._all = [*self._all[1 - _MAX_SHARED :], prepared]
         prepared.task.add_done_callback(lambda _: None if prepared.is_ready else self._drop(prepared))
 
     def find(self, view: Sequence[Message], terms: CompactionTerms) -> PreparedCompaction | None:
@@ -141,7 +141,7 @@ class TokenCounts:
 
 
 _LINE_BYTES = 1_000  # in memory, per line of a summary with its sources
-_MOST_SHARED = 4  # summaries that branches keep for each other; a conversation rarely has more live branches
+_MAX_SHARED = 4  # summaries that branches keep for each other; a conversation rarely has more live branches
 EngineResult: TypeAlias = tuple[list[Message], CompactionReport | None]
 Draft: TypeAlias = Callable[[list[Message], dict[str, Any]], Awaitable[EngineResult]]
 

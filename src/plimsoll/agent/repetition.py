@@ -9,8 +9,8 @@ import re
 from itertools import pairwise
 
 LONGEST_UNIT = 400  # characters of a passage that is repeated
-LEAST_TIMES = 4
-LEAST_LENGTH = 80  # characters that the repetitions take together
+MIN_TIMES = 4
+MIN_LENGTH = 80  # characters that the repetitions take together
 LINES = 12  # at the end of the reply that are compared
 SAME_LINES = 4
 SHORTEST_LINE = 20  # characters; shorter lines, such as brackets, repeat in good text too
@@ -23,14 +23,14 @@ def repetition_start(text: str) -> int | None:
 
 
 def _same_characters(text: str) -> int | None:
-    tail = text[-LONGEST_UNIT * LEAST_TIMES :]
-    for length in range(1, len(tail) // LEAST_TIMES + 1):
+    tail = text[-LONGEST_UNIT * MIN_TIMES :]
+    for length in range(1, len(tail) // MIN_TIMES + 1):
         if tail[-length:] != tail[-2 * length : -length]:
             continue
         unit, times = tail[-length:], 1
         while text.endswith(unit * (times + 1)):
             times += 1
-        if times >= LEAST_TIMES and times * length >= LEAST_LENGTH and unit.strip(" \n-=_*#.|"):
+        if times >= MIN_TIMES and times * length >= MIN_LENGTH and unit.strip(" \n-=_*#.|"):
             return _end_of_first(text, length)
     return None
 

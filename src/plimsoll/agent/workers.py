@@ -186,13 +186,13 @@ class _Worker:
 
 
 class Workers:
-    """At most `most` processes, each with one long job at a time. Close it after use.
+    """At most `count` processes, each with one long job at a time. Close it after use.
 
     `modules` are imported before a process takes its first job.
     """
 
-    def __init__(self, most: int, longest: float = LONGEST, modules: Sequence[str] = ()) -> None:
-        self._most, self._longest, self._modules = most, longest, (ENGINES, *modules)
+    def __init__(self, count: int, longest: float = LONGEST, modules: Sequence[str] = ()) -> None:
+        self._count, self._longest, self._modules = count, longest, (ENGINES, *modules)
         self._all: list[_Worker] = []
         self._changed = threading.Condition()
         self._is_closed = False
@@ -262,7 +262,7 @@ class Workers:
             while True:
                 self._prune()
                 worker = next((one for one in self._all if one.computing < 1), None)
-                if worker is None and len(self._all) < self._most:
+                if worker is None and len(self._all) < self._count:
                     worker = self._start()
                 if worker is not None:
                     worker.computing += 1

@@ -129,7 +129,7 @@ class KeyStore(ABC):
         """All keys and usage in one query."""
 
     @abstractmethod
-    async def reserve_requests(self, id: str, most: int, part: int) -> RequestShare:
+    async def reserve_requests(self, id: str, limit: int, part: int) -> RequestShare:
         """Reserve one `part`th of the requests left in this minute's `most`, at least one; none if none are left."""
 
     @abstractmethod

@@ -158,12 +158,12 @@ def _runs(pattern: str) -> Iterator[str]:
     while at < len(pattern):
         character, width = _literal(pattern, at)
         at += width
-        least, quantifier = _quantifier(pattern, at)
+        minimum, quantifier = _quantifier(pattern, at)
         at += quantifier
         if character is not None and quantifier == 0:
             run += character
             continue
-        if character is not None and least > 0:
+        if character is not None and minimum > 0:
             run += character
         yield run
         run = ""

@@ -16,7 +16,7 @@ from plimsoll.archive.query import SearchHit, SearchQuery, terms_of, word_patter
 from plimsoll.patterns import compiled
 
 SNIPPET = 160
-MOST_MARKS = 8
+MAX_MARKS = 8
 _BEFORE = 48  # characters shown ahead of the first match
 Places = list[tuple[int, int]]
 Matcher = Callable[[str, float], Places]  # a text and the seconds left ─► matching positions; empty: no match
@@ -44,7 +44,7 @@ def _matcher(patterns: "list[regex.Pattern[str]]") -> Matcher:
             here: Places = []
             for match in one.finditer(text, timeout=max(left(), 0.001), concurrent=True):
                 here.append(match.span())
-                if len(here) == MOST_MARKS:
+                if len(here) == MAX_MARKS:
                     break
             if not here:
                 return []

@@ -29,7 +29,7 @@ from plimsoll.quality import (
 from plimsoll.quality.handoff import section, taken_up
 from plimsoll.transcripts import Transcript
 
-MOST_CUTS = 4
+MAX_CUTS = 4
 # Fewer conversations are measured faster in this process than workers can start.
 FEWEST_FOR_WORKERS = 8
 
@@ -84,7 +84,7 @@ def measured_files(files: Sequence[InputFile], plan: MeasurementPlan) -> Iterato
 
 def measured(transcript: Transcript, plan: MeasurementPlan) -> MeasuredConversation:
     """Measure one conversation; it has no cuts if it is too short."""
-    cuts = list(spread(turns_of(transcript.messages, plan.due), MOST_CUTS))
+    cuts = list(spread(turns_of(transcript.messages, plan.due), MAX_CUTS))
     histories = [transcript.messages[:at] for at in cuts]
     return MeasuredConversation(
         transcript.place,

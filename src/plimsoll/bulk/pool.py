@@ -101,9 +101,9 @@ class _Pool(Generic[Job, Result]):
             worker.pipe.close()
         self._workers.clear()
 
-    def _free(self, most: int) -> _PoolWorker[Job] | None:
+    def _free(self, limit: int) -> _PoolWorker[Job] | None:
         found = next((one for one in self._workers if one.doing is None), None)
-        return found or (self._start() if len(self._workers) < most else None)
+        return found or (self._start() if len(self._workers) < limit else None)
 
     def _start(self) -> _PoolWorker[Job]:
         context = multiprocessing.get_context("spawn")  # a fork would copy threads' locks

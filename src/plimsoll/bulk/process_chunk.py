@@ -14,7 +14,7 @@ from plimsoll.bulk.pool import parent_is_gone
 from plimsoll.bulk.process_row import BulkPlan, process_row, rejected
 from plimsoll.bulk.rows import rows_in
 
-MOST_DEATHS = 2  # worker deaths at a row after which the row is rejected
+MAX_DEATHS = 2  # worker deaths at a row after which the row is rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def process_chunk(job: ChunkJob, stop: threading.Event | None = None) -> int:
             deaths = job.deaths.count(place)
             result = (
                 process_row(row, job.plan)
-                if deaths < MOST_DEATHS
+                if deaths < MAX_DEATHS
                 else rejected(
                     row, f"the worker process died {deaths} times at this row, probably out of memory"
                 )

@@ -24,7 +24,7 @@ from plimsoll.transcripts import Transcript
 from plimsoll.transcripts.writer import json_line
 
 # A rejected line up to this size is kept whole, so that it can be repaired; for a longer one, its position suffices.
-MOST_RAW = 1_000_000
+MAX_RAW = 1_000_000
 NOTHING_GENERATED = "there is no assistant message to train on"
 
 
@@ -64,7 +64,7 @@ def process_row(row: DatasetRow, plan: BulkPlan) -> RowResult:
 def rejected(row: DatasetRow, reason: str) -> RowResult:
     """The result for a rejected row."""
     facts: dict[str, Any] = {"source": row.source, "row": row.number, "reason": reason}
-    if row.raw is not None and len(row.raw) <= MOST_RAW:
+    if row.raw is not None and len(row.raw) <= MAX_RAW:
         facts["raw"] = row.raw.rstrip(b"\r\n").decode("utf-8", "backslashreplace")
     return RowResult(reject=json_line(facts))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 _SIZES = ("tokens_before", "tokens_after", "messages_before", "messages_after")
-_MOST_REASONS = 20
+_MAX_REASONS = 20
 _NUMBER = re.compile(r"\d[\d,]*")
 _PERCENTILES = (0, 5, 50, 95, 100)
 
@@ -102,7 +102,7 @@ def _overview(counts: _Counts, reasons: "Counter[str]") -> Iterator[str]:
     yield ""
     if counts.failures:
         yield "## Summary model failures\n\n| rows | reason |\n|--:|---|"
-        for reason, count in counts.failures.most_common(_MOST_REASONS):
+        for reason, count in counts.failures.most_common(_MAX_REASONS):
             yield f"| {count:,} | {_cell(reason)} |"
         yield ""
 
@@ -136,10 +136,10 @@ def _rejects(reasons: "Counter[str]") -> Iterator[str]:
     if not reasons:
         return
     yield "## Rejected rows\n\n| rows | reason |\n|--:|---|"
-    for reason, count in sorted(reasons.most_common(_MOST_REASONS), key=lambda one: (-one[1], one[0])):
+    for reason, count in sorted(reasons.most_common(_MAX_REASONS), key=lambda one: (-one[1], one[0])):
         yield f"| {count:,} | {_cell(reason)} |"
-    if len(reasons) > _MOST_REASONS:
-        yield f"\n{len(reasons) - _MOST_REASONS:,} more reasons are in rejects.jsonl."
+    if len(reasons) > _MAX_REASONS:
+        yield f"\n{len(reasons) - _MAX_REASONS:,} more reasons are in rejects.jsonl."
 
 
 def _cell(text: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from plimsoll.bulk.spend_log import SpendLog
-from plimsoll.caching.pricing import bill_of, money_of, most_money
+from plimsoll.caching.pricing import bill_of, max_money, money_of
 from plimsoll.context import Summarizer
 from plimsoll.dialects import Usage
 from plimsoll.errors import SummaryFailed, UserError
@@ -50,17 +50,17 @@ class LimitedSummaries:
     def reserved(self, prompt: str, max_tokens: int) -> Iterator[None]:
         """Reserve the maximum cost of this request; raises `SummaryFailed` if not enough is left."""
         tokens = estimate_tokens(prompt)
-        most = max((most_money(card, tokens, max_tokens) for card in self._cards), default=0.0)
+        price = max((max_money(card, tokens, max_tokens) for card in self._cards), default=0.0)
         with self._lock:
-            if self.limit is not None and self.spent + self._reserved + most > self.limit:
+            if self.limit is not None and self.spent + self._reserved + price > self.limit:
                 raise SummaryFailed(f"the spending limit of ${self.limit:g} is reached")
-            self._reserved += most
-            number = self._log.reserve(most) if self._log else 0
+            self._reserved += price
+            number = self._log.reserve(price) if self._log else 0
         try:
             yield
         finally:
             with self._lock:
-                self._reserved -= most
+                self._reserved -= price
                 if self._log:
                     self._log.release(number)
 

@@ -25,9 +25,9 @@ from plimsoll.caching.pricing import usd
 from plimsoll.caching.replay import cold_summary_cost, warm_summary_cost
 from plimsoll.models import ModelCard
 
-LEAST_GAIN = 1.5  # prompts below this multiple of the target stay: a compaction also costs detail
-LEAST_CLEARED = 1_000  # minimum tokens for clearing results
-MOST_REQUESTS = 200  # maximum expected requests, however long the conversation has been
+MIN_GAIN = 1.5  # prompts below this multiple of the target stay: a compaction also costs detail
+MIN_CLEARED = 1_000  # minimum tokens for clearing results
+MAX_REQUESTS = 200  # maximum expected requests, however long the conversation has been
 _ON_ITS_WAY = 5.0  # seconds before expiry at which an entry may be gone when the request arrives
 _IDLE = 300.0
 _STEP = 1_000  # tokens over which the price of one more removed token is measured
@@ -128,7 +128,7 @@ def compaction_pays(
     prices = pricing.card.prices_for(tokens)
     steady = prices.input if pricing.lifetime is None else prices.cache_read
     removed = tokens - target
-    if removed <= 0 or tokens < target * LEAST_GAIN or steady <= 0.0:
+    if removed <= 0 or tokens < target * MIN_GAIN or steady <= 0.0:
         return NEVER
 
     def summary(weight: int) -> float:
@@ -139,7 +139,7 @@ def compaction_pays(
     price = written + summary(tokens)
     each = (summary(tokens) - summary(tokens - step)) / step
     paid = usd(history.carried, steady)
-    ahead = usd(removed * min(history.requests, MOST_REQUESTS), steady)
+    ahead = usd(removed * min(history.requests, MAX_REQUESTS), steady)
     return CostDecision(price, price - each * removed, paid, ahead)
 
 
@@ -150,7 +150,7 @@ def clearing_pays(
     prices = pricing.card.prices_for(tokens)
     steady = prices.input if pricing.lifetime is None else prices.cache_read
     removed = min(clearing.removed, tokens - target)
-    if removed < LEAST_CLEARED or tokens < target * LEAST_GAIN or steady <= 0.0:
+    if removed < MIN_CLEARED or tokens < target * MIN_GAIN or steady <= 0.0:
         return NEVER
     premium = _premium(pricing, tokens)
     if is_warm(pricing, history, now):
@@ -158,7 +158,7 @@ def clearing_pays(
     else:
         price = -usd(removed, premium)
     paid = usd((history.carried - history.settled) * removed / (tokens - target), steady)
-    ahead = usd(removed * min(history.requests, MOST_REQUESTS), steady)
+    ahead = usd(removed * min(history.requests, MAX_REQUESTS), steady)
     return CostDecision(price, price, paid, ahead)
 
 

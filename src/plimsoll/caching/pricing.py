@@ -2,7 +2,7 @@
 
     usage ── bill_of ──► prompt = read + write_5m + write_1h + plain ── priced ──► money = each x the card's price
 
-A provider without cache guarantees gets a range: `money` if every reusable prefix was reused, `money_most` if none
+A provider without cache guarantees gets a range: `money` if every reusable prefix was reused, `max_money` if none
 was. Otherwise they are equal.
 """
 
@@ -42,7 +42,7 @@ class Bill:
     below_minimum: int = 0  # breakpoints that wrote nothing because their prefix is too short
     input_money: float = 0.0
     output_money: float = 0.0
-    money_most: float = 0.0
+    max_money: float = 0.0
     refusals: tuple[str, ...] = ()
 
     @property
@@ -91,7 +91,7 @@ def input_money(bill: Bill, prices: Prices) -> float:
     return (cached + bill.plain * prices.input) / 1_000_000
 
 
-def most_money(card: ModelCard, prompt_tokens: int, output_tokens: int) -> float:
+def max_money(card: ModelCard, prompt_tokens: int, output_tokens: int) -> float:
     """The maximum USD of a request, at the highest price for its prompt."""
     prices = card.prices_for(prompt_tokens)
     highest = max(prices.input, prices.write_5m, prices.write_1h)
@@ -103,7 +103,7 @@ def priced(bill: Bill, card: ModelCard, guaranteed: bool = True) -> Bill:
     prices = card.prices_for(bill.prompt_tokens)
     sent, received = input_money(bill, prices), usd(bill.output, prices.output)
     most = sent if guaranteed else max(sent, usd(bill.prompt_tokens, prices.input))
-    return replace(bill, input_money=sent, output_money=received, money_most=received + most)
+    return replace(bill, input_money=sent, output_money=received, max_money=received + most)
 
 
 def total(bills: Iterable[Bill]) -> Bill:

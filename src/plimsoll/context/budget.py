@@ -204,7 +204,7 @@ class Sizes:
         return max(0, self.trigger_tokens - self.fixed.total)
 
 
-def most_ledger_tokens(compressed_tokens: int, earlier_tokens: int) -> int:
+def max_ledger_tokens(compressed_tokens: int, earlier_tokens: int) -> int:
     """The maximum for text that code writes: the size of the earlier summary plus a share of the new messages."""
     new = max(
         int(compressed_tokens * SUMMARY_RATIO), min(int(compressed_tokens * SMALL_LEDGER_RATIO), SMALL_LEDGER)
@@ -214,5 +214,5 @@ def most_ledger_tokens(compressed_tokens: int, earlier_tokens: int) -> int:
 
 def ledger_tokens(compressed_tokens: int, earlier_tokens: int, summary_tokens: int, free: int) -> int:
     """The budget for headings and evidence written by code: the `free` part of the target, with a minimum."""
-    most = most_ledger_tokens(compressed_tokens, earlier_tokens)
-    return max(min(summary_tokens, max(most // 2, MIN_SUMMARY_TOKENS)), min(free, most))
+    maximum = max_ledger_tokens(compressed_tokens, earlier_tokens)
+    return max(min(summary_tokens, max(maximum // 2, MIN_SUMMARY_TOKENS)), min(free, maximum))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from plimsoll.dialects.efforts import LEAST_BUDGET
+from plimsoll.dialects.efforts import MIN_BUDGET
 
 
 def whole_number(value: Any) -> int:
@@ -16,4 +16,4 @@ def fitted_budget(budget: int, asked: int, limit: int) -> int | None:
     if limit >= asked:
         return budget
     share = budget * limit // asked
-    return share if share >= LEAST_BUDGET else None
+    return share if share >= MIN_BUDGET else None

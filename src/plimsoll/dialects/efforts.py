@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 from plimsoll.dialects.request import Thinking
 
-LEAST_BUDGET = 1_024  # Anthropic's minimum
+MIN_BUDGET = 1_024  # Anthropic's minimum
 BUDGETS = {
-    "minimal": LEAST_BUDGET,
+    "minimal": MIN_BUDGET,
     "low": 2_048,
     "medium": 8_192,
     "high": 24_576,

@@ -19,14 +19,14 @@ from typing import Any
 from plimsoll.dialects.answer_format import answer_format
 from plimsoll.dialects.anthropic.rules import rules_for
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES, is_signed
-from plimsoll.dialects.efforts import BUDGETS, LEAST_BUDGET
+from plimsoll.dialects.efforts import BUDGETS, MIN_BUDGET
 from plimsoll.dialects.request import ChatRequest, Thinking, Tool, ToolChoice
 from plimsoll.dialects.schemas import closed
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import SYSTEM_ROLES, Message
 
 JSON_INSTRUCTION = "Answer with one JSON object and nothing else: no code fence, no text before or after it."
-MOST_STOPS = 4  # OpenAI's limit
+MAX_STOPS = 4  # OpenAI's limit
 _LONGEST_USER = 256  # characters; Anthropic's limit
 
 
@@ -62,7 +62,7 @@ def for_openai(request: ChatRequest) -> ChatRequest:
     wanted = answer_format(request)
     if wanted is not None:
         own["response_format"] = wanted
-    return replace(request, stop=request.stop[:MOST_STOPS], extra={"openai": own} if own else {})
+    return replace(request, stop=request.stop[:MAX_STOPS], extra={"openai": own} if own else {})
 
 
 def for_gemini(request: ChatRequest) -> ChatRequest:
@@ -144,7 +144,7 @@ def _with_budget(request: ChatRequest) -> Thinking | None:
         return thinking
     # The budget counts towards the output limit, which must leave room for the reply.
     budget = min(BUDGETS.get(thinking.effort, 0), (request.max_tokens or 0) // 2)
-    fits = budget >= LEAST_BUDGET and not _lacks_thinking(request.messages)
+    fits = budget >= MIN_BUDGET and not _lacks_thinking(request.messages)
     # Anthropic rejects thinking together with a forced tool or a custom temperature.
     is_free = not isinstance(request.tool_choice, dict) and request.tool_choice != "required"
     if not fits or not is_free or request.temperature not in (None, 1) or request.top_p is not None:

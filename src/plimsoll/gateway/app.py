@@ -216,10 +216,10 @@ class Gateway:
 
     def _workers(self, stack: AsyncExitStack) -> Workers | None:
         """Worker processes for compactions and large bodies; None if the settings disable them."""
-        most = self.settings.gateway.compaction_workers
-        if not most:
+        count = self.settings.gateway.compaction_workers
+        if not count:
             return None
-        workers = Workers(most, modules=[body_reader.MODULE])
+        workers = Workers(count, modules=[body_reader.MODULE])
         stack.push_async_callback(asyncio.to_thread, workers.close)
         return workers
 

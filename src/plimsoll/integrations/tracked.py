@@ -21,7 +21,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message, answered_through, match_mes
 from plimsoll.models import UsageAnchor, estimate_message_tokens
 from plimsoll.sessions import ArchiveJournal
 
-MOST_DECISIONS = 256  # requests that may be repeated with the same result
+MAX_DECISIONS = 256  # requests that may be repeated with the same result
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class TrackedConversation:
 
     def decide(self, key: tuple[bytes, int, int], view: LogView | None) -> None:
         """Record the view for a request with exactly these messages, so that repetitions get the same."""
-        while len(self.decisions) >= MOST_DECISIONS:
+        while len(self.decisions) >= MAX_DECISIONS:
             del self.decisions[next(iter(self.decisions))]
         self.decisions[key] = view
 

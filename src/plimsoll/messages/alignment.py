@@ -63,9 +63,9 @@ def best_alignment(fits: Sequence[Sequence[AlignmentCandidate]], places: range) 
 
 def _weights(entries: int) -> tuple[int, int, int, int]:
     """Weights by confidence: one certain fit outweighs any number of less certain ones."""
-    most = entries + 2  # more than the number of adjacent pairs, both ends included
-    possible = most * most
-    return 0, possible, possible + most, possible * most * 2
+    unit = entries + 2  # more than the number of adjacent pairs, both ends included
+    possible = unit * unit
+    return 0, possible, possible + unit, possible * unit * 2
 
 
 class _Highest:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from plimsoll.messages.content import Message, text_of
 
 # Slash-command arguments with at least this many words are a sentence; fewer are a setting (`/model opus`).
-_LEAST_WORDS = 4
+_MIN_WORDS = 4
 _ARGUMENTS = re.compile(r"<command-args>(?P<said>.*?)(?:</command-args>|\Z)", re.DOTALL)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
@@ -53,7 +53,7 @@ def _own_text(text: str) -> str:
 
 def _arguments(found: re.Match[str]) -> str:
     said = found["said"].strip()
-    return said if len(said.split()) >= _LEAST_WORDS or len(_UNSPACED.findall(said)) >= _LEAST_WORDS else ""
+    return said if len(said.split()) >= _MIN_WORDS or len(_UNSPACED.findall(said)) >= _MIN_WORDS else ""
 
 
 @cache

@@ -94,10 +94,10 @@ class _Known:
 
     def places_of(self, new: Sequence[Message], places: range) -> list[int | None]:
         """The original positions of these messages, within a gap between two matched messages."""
-        most, front, back = min(len(places), len(new)), 0, 0
-        while front < most and self._is_at(places[front], new[front]):
+        longest, front, back = min(len(places), len(new)), 0, 0
+        while front < longest and self._is_at(places[front], new[front]):
             front += 1
-        while back < most - front and self._is_at(places[-1 - back], new[-1 - back]):
+        while back < longest - front and self._is_at(places[-1 - back], new[-1 - back]):
             back += 1
         middle = places[front : len(places) - back]
         found = self._aligned(new[front : len(new) - back], middle)

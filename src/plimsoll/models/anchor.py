@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 LOWEST_RATIO, HIGHEST_RATIO = 0.4, 3.0
 # A prompt may contain this many tokens that the estimate misses: tool definitions, a hidden preamble.
-UNSEEN_AT_MOST = 40_000
+MAX_UNSEEN = 40_000
 # Weights of the starting ratio and of the learned ratio, in estimated tokens. The first keeps one small outlier
 # from changing the ratio much; the second lets the ratio follow a conversation whose content changes.
 PRIOR_WEIGHT = 1_500
@@ -72,7 +72,7 @@ class UsageAnchor:
         if estimated == 0:
             return self
         highest = reported / estimated
-        lowest = (reported - UNSEEN_AT_MOST) / estimated
+        lowest = (reported - MAX_UNSEEN) / estimated
         return self._learn(min(max(self.ratio, lowest), highest), estimated)
 
     def _from_step(self, reported: int, estimated: int) -> "UsageAnchor":

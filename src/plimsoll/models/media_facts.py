@@ -20,7 +20,7 @@ _PDF = "JVBERi0"  # %PDF- in base64
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
 _COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
 _SHORTEST = 60  # characters of encoded data; anything shorter is a file id
-_MOST_KNOWN = 1_024
+_MAX_KNOWN = 1_024
 _known_pages: OrderedDict[tuple[int, int], int] = OrderedDict()  # by length and hash: the data is not kept
 
 
@@ -114,7 +114,7 @@ def _pages(data: str, mime: str) -> int:
     found = _known_pages.get(key)
     if found is None:
         found = _known_pages[key] = _counted_pages(data[start:])
-        if len(_known_pages) > _MOST_KNOWN:
+        if len(_known_pages) > _MAX_KNOWN:
             _known_pages.popitem(last=False)
     return found
 

@@ -24,8 +24,8 @@ from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEv
 from plimsoll.errors import PluginError
 
 FILE_NAMES = ("plugin.yaml", "plugin.yml")
-MOST_BYTES = 64_000  # maximum size of a manifest; known plugins have less than 2,000
-MOST_LEVELS = 50  # of nested lists and mappings; parsing time is quadratic in the depth
+MAX_BYTES = 64_000  # maximum size of a manifest; known plugins have less than 2,000
+MAX_LEVELS = 50  # of nested lists and mappings; parsing time is quadratic in the depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ def read_manifest(directory: Path) -> Manifest:
 
 def _read(path: Path) -> Any:
     with path.open("rb") as file:
-        raw = file.read(MOST_BYTES + 1)
-    if len(raw) > MOST_BYTES:
-        raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
+        raw = file.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
     text = raw.decode("utf-8")
     _check_structure(text)
     return YAML(typ="safe", pure=True).load(text)
@@ -83,8 +83,8 @@ def _check_structure(text: str) -> None:
         if isinstance(event, AliasEvent):
             raise ValueError("it has an alias (*name); write the value out")
         levels += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-        if levels > MOST_LEVELS:
-            raise ValueError(f"it has more than {MOST_LEVELS} levels of lists and mappings")
+        if levels > MAX_LEVELS:
+            raise ValueError(f"it has more than {MAX_LEVELS} levels of lists and mappings")
 
 
 def _text(value: Any) -> str:

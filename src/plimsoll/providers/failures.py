@@ -24,7 +24,7 @@ from plimsoll.secrets import masked
 
 _LONGEST_BODY = 64_000  # characters that are read
 _DEEPEST = 6
-_MOST_ERRORS = 20  # of a list that are read
+_MAX_ERRORS = 20  # of a list that are read
 # Only these fields are read: some servers send the request back inside the error, and a conversation about errors is
 # not an error.
 _FIELDS = (
@@ -177,7 +177,7 @@ def _leaves(value: Any, depth: int, field: str = "") -> Iterator[tuple[str, str]
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
-        for item in value[:_MOST_ERRORS]:
+        for item in value[:_MAX_ERRORS]:
             yield from _leaves(item, depth + 1, field)
     elif isinstance(value, dict):
         for key in _FIELDS:

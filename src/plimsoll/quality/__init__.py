@@ -2,7 +2,7 @@
 
 from plimsoll.quality.cuts import (
     CONTINUATION,
-    LEAST_TOKENS,
+    MIN_TOKENS,
     first_and_last,
     recency_window,
     spread,
@@ -19,7 +19,7 @@ from plimsoll.quality.texts import joined, read_text, tokens
 
 __all__ = [
     "CONTINUATION",
-    "LEAST_TOKENS",
+    "MIN_TOKENS",
     "THIRDS",
     "WEIGHTS",
     "FactGrade",

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.messages import Message, text_of
-from plimsoll.quality.handoff import MOST, content_words
+from plimsoll.quality.handoff import MOST_WORDS_SHARE, content_words
 
 _STEM = 5  # letters by which forms of one word are matched: bake, baked, baking
 _END = ".!?\n"
 _SHORTEST = 12
-_LEAST_COMMON = 2  # words that a sentence must share with a fact to state it; fewer only allude to it
+_MIN_COMMON = 2  # words that a sentence must share with a fact to state it; fewer only allude to it
 # Words that mark a summary line as not, or no longer, a fact about the person.
 _NOT_CURRENT = (
     "someone else",
@@ -72,14 +72,14 @@ def chat_facts(messages: Sequence[Message], recorded: Sequence[Mapping[str, Any]
 def _stated(turns: Sequence[Message], preference: str) -> str:
     """The person's sentence that shares the most words with the fact."""
     wanted = _stems(preference)
-    best, most = "", _LEAST_COMMON - 1
+    best, highest = "", _MIN_COMMON - 1
     for turn in turns:
         if turn.get("role") != "user":
             continue
         for sentence in sentences(text_of(turn)):
             common = len(wanted & _stems(sentence))
-            if common > most:
-                best, most = sentence, common
+            if common > highest:
+                best, highest = sentence, common
     return best
 
 
@@ -116,4 +116,4 @@ def _is_not_current(line: str) -> bool:
 def is_in_a_line(fact: ChatFact, lines: Sequence[set[str]]) -> bool:
     """Whether one of the lines, given as sets of content words, contains the fact."""
     wanted = content_words(fact.sentence)
-    return any(len(wanted & line) >= MOST * len(wanted) for line in lines)
+    return any(len(wanted & line) >= MOST_WORDS_SHARE * len(wanted) for line in lines)

@@ -12,8 +12,8 @@ from plimsoll.messages import SYSTEM_ROLES, Message, is_harness_text
 from plimsoll.quality.texts import CHARACTERS_PER_TOKEN, characters
 
 CONTINUATION = 40  # messages after a cut that count
-LEAST_AFTER = 5  # messages
-LEAST_TOKENS = 30_000
+MIN_AFTER = 5  # messages
+MIN_TOKENS = 30_000
 
 
 def is_said_by_a_person(message: Message) -> bool:
@@ -21,28 +21,28 @@ def is_said_by_a_person(message: Message) -> bool:
     return message.get("role") == "user" and not is_harness_text(message)
 
 
-def turns_of(messages: Sequence[Message], least_tokens: int = LEAST_TOKENS) -> list[int]:
+def turns_of(messages: Sequence[Message], min_tokens: int = MIN_TOKENS) -> list[int]:
     """Every possible cut, as the number of messages before it."""
     found, size = [], 0
     for position, message in enumerate(messages):
         size += characters(message)
-        enough = size >= least_tokens * CHARACTERS_PER_TOKEN and position + LEAST_AFTER < len(messages)
+        enough = size >= min_tokens * CHARACTERS_PER_TOKEN and position + MIN_AFTER < len(messages)
         if enough and is_said_by_a_person(message):
             found.append(position + 1)
     return found
 
 
-def spread(places: Sequence[int], most: int) -> list[int]:
+def spread(places: Sequence[int], count: int) -> list[int]:
     """At most `most` of the places, evenly spread, including the last one."""
-    if len(places) <= most:
+    if len(places) <= count:
         return list(places)
-    return [places[(number + 1) * len(places) // most - 1] for number in range(most)]
+    return [places[(number + 1) * len(places) // count - 1] for number in range(count)]
 
 
-def recency_window(messages: Sequence[Message], most_tokens: int) -> list[Message]:
+def recency_window(messages: Sequence[Message], max_tokens: int) -> list[Message]:
     """The system prompt and as many of the newest messages as fit."""
     system = [message for message in messages if message.get("role") in SYSTEM_ROLES]
-    room = most_tokens * CHARACTERS_PER_TOKEN - sum(map(characters, system))
+    room = max_tokens * CHARACTERS_PER_TOKEN - sum(map(characters, system))
     kept: list[Message] = []
     for message in reversed(messages):
         if message.get("role") in SYSTEM_ROLES:

@@ -17,9 +17,9 @@ from plimsoll.messages import Message
 from plimsoll.quality.terms import STOP_WORDS, terms_in
 from plimsoll.quality.texts import read_text
 
-HALF, MOST = 0.5, 0.6
+HALF, MOST_WORDS_SHARE = 0.5, 0.6
 TAKEN_UP_WITHIN = 20  # messages after a cut
-_LEAST_LETTERS = 3
+_MIN_LETTERS = 3
 _SMALL_WORDS = STOP_WORDS | frozenset({
     "and", "are", "but", "can", "did", "for", "get", "got", "had", "has", "her", "him", "his", "how", "its", "let",
     "lets", "like", "may", "not", "now", "off", "one", "our", "out", "see", "she", "the", "too", "two", "use", "was",
@@ -34,7 +34,7 @@ def content_words(text: str) -> set[str]:
         word = "".join(signs)
         if kind == "unspaced":
             found.update(word[place : place + 2] for place in range(max(1, len(word) - 1)))
-        elif kind == "word" and len(word) >= _LEAST_LETTERS and word not in _SMALL_WORDS:
+        elif kind == "word" and len(word) >= _MIN_LETTERS and word not in _SMALL_WORDS:
             found.add(word)
     return found
 
@@ -58,17 +58,17 @@ def section(summary: str, title: str) -> list[str]:
     return found
 
 
-def says(text: str, source: str, least: float = HALF) -> bool:
+def says(text: str, source: str, min_share: float = HALF) -> bool:
     """Whether a text contains this share of the source's content words; without any, the source itself."""
     wanted = content_words(source)
     if not wanted:
         return bool(source.strip()) and source.strip().casefold() in text.casefold()
-    return len(wanted & content_words(text)) >= least * len(wanted)
+    return len(wanted & content_words(text)) >= min_share * len(wanted)
 
 
-def says_in_a_line(lines: Iterable[str], source: str, least: float = MOST) -> bool:
+def says_in_a_line(lines: Iterable[str], source: str, min_share: float = MOST_WORDS_SHARE) -> bool:
     """Whether a single line contains this share of the source's content words."""
-    return any(says(line, source, least) for line in lines)
+    return any(says(line, source, min_share) for line in lines)
 
 
 def taken_up(step: str, continuation: Sequence[Message]) -> bool:

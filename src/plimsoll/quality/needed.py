@@ -18,8 +18,8 @@ from plimsoll.quality.texts import read_text
 NEAR_MESSAGES = 20
 AROUND_ORIGINAL = 200
 AROUND_RESULT = 120
-LEAST_WORDS = 2
-_MOST_PLACES = 1_000
+MIN_WORDS = 2
+_MAX_PLACES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _from_memory(continuation: Sequence[Message]) -> set[str]:
 def _needed(term: str, is_far: bool, original: Reading) -> NeededFact:
     words: set[str] = set()
     places = list(places_of(term, original.text))
-    for place in places[-_MOST_PLACES:]:
+    for place in places[-_MAX_PLACES:]:
         words |= original.words_around(place, len(term), AROUND_ORIGINAL)
     last = places[-1] if places else original.text.rfind(term)
     return NeededFact(term, is_far, last / max(1, len(original.text)), frozenset(words))
@@ -86,6 +86,6 @@ def _graded(fact: NeededFact, context: Reading) -> FactGrade:
     for place in places_of(fact.term, context.text):
         is_present = True
         around = context.words_around(place, len(fact.term), AROUND_RESULT)
-        if len(around & fact.words) >= LEAST_WORDS:
+        if len(around & fact.words) >= MIN_WORDS:
             return FactGrade(fact, True, True)
     return FactGrade(fact, is_present, False)

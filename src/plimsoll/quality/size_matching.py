@@ -8,7 +8,7 @@ Independent of the engine: the caller measures the size for some settings, each 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-LEAST_RATIO = 0.10
+MIN_RATIO = 0.10
 STEPS = 5
 NEAR_ENOUGH = 0.015
 
@@ -45,4 +45,4 @@ def fit(
 
 
 def _settings_for(target: int) -> SizeSettings:
-    return SizeSettings(target, LEAST_RATIO)
+    return SizeSettings(target, MIN_RATIO)

@@ -82,9 +82,9 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _SHORTEST, _LONGEST = 20, 300
 _SHORTEST_ASK = 12  # anything shorter, such as "yes", occurs anywhere
 _LITERAL = 60
-_MOST_OF = 0.7
-_LEAST_WORDS = 3
-_LEAST_STRETCH = 200
+_KEPT_SHARE = 0.7
+_MIN_WORDS = 3
+_MIN_STRETCH = 200
 _FAILURE_DISTANCE = 300
 _FAILED = re.compile(r"exit|fail|error|✗|panic|not found", re.IGNORECASE)
 
@@ -149,7 +149,7 @@ def _all(history: Sequence[Message]) -> Iterator[tuple[int, StatedFact]]:
 
 def _said_by_a_person(text: str) -> Iterator[StatedFact]:
     sentences = _sentences(text)
-    first = next((s for s in sentences if len(Reading(s).words) >= _LEAST_WORDS), _collapsed(text))
+    first = next((s for s in sentences if len(Reading(s).words) >= _MIN_WORDS), _collapsed(text))
     if len(first) >= _SHORTEST_ASK:
         yield StatedFact("ask", first[:_LONGEST], 0)
     for sentence in sentences:
@@ -276,10 +276,10 @@ def _has_sentence(sentence: str, flat: str, places: Mapping[str, Sequence[int]])
     if sentence[:_LITERAL] in flat:
         return True
     words = set(Reading(sentence).words)
-    if len(words) < _LEAST_WORDS:
+    if len(words) < _MIN_WORDS:
         return False
-    needed = max(_LEAST_WORDS, -int(-len(words) * _MOST_OF // 1))
-    return _occur_together(words, needed, max(_LEAST_STRETCH, 2 * len(sentence)), places)
+    needed = max(_MIN_WORDS, -int(-len(words) * _KEPT_SHARE // 1))
+    return _occur_together(words, needed, max(_MIN_STRETCH, 2 * len(sentence)), places)
 
 
 def _occur_together(

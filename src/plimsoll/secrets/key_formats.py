@@ -17,10 +17,8 @@ _WORD = re.compile(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]{20,}+")
 _PREFIXED = re.compile(
     r"(?P<prefix>[A-Za-z][A-Za-z0-9]{0,11})(?:[._-][A-Za-z0-9]{1,10}+(?=[._-]))?+(?:[._-][A-Za-z0-9]{1,10}+(?=[._-]))?+[._-](?P<body>[A-Za-z0-9]{24,}+)"
 )
-_LEAST_ONE_CASE = 32  # a body without capital letters must be longer, as it is less distinct
-_LEAST_CHANGES = (
-    0.42  # one random string in fifty has a lower share; no observed name in code has a higher one
-)
+_MIN_WITHOUT_CASE = 32  # a body without capital letters must be longer, as it is less distinct
+_MIN_CHANGES = 0.42  # one random string in fifty has a lower share; no observed name in code has a higher one
 _START = 3
 
 
@@ -86,6 +84,6 @@ def _is_in_path(text: str, found: re.Match[str]) -> bool:
 
 def _is_key(body: str) -> bool:
     if body.lower() == body:
-        return len(body) >= _LEAST_ONE_CASE and is_very_random(body)
+        return len(body) >= _MIN_WITHOUT_CASE and is_very_random(body)
     digits = sum(character.isdigit() for character in body)
-    return digits >= 2 and body.upper() != body and changes(body) >= _LEAST_CHANGES
+    return digits >= 2 and body.upper() != body and changes(body) >= _MIN_CHANGES

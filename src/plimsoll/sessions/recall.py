@@ -31,7 +31,7 @@ _DESCRIPTION = (
 )
 
 
-def recall_tool(journal: Journal, most_tokens: Callable[[], int]) -> FunctionTool:
+def recall_tool(journal: Journal, max_tokens: Callable[[], int]) -> FunctionTool:
     """The tool for one conversation; a page has at most `most_tokens()` tokens."""
 
     async def recall(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
@@ -42,19 +42,19 @@ def recall_tool(journal: Journal, most_tokens: Callable[[], int]) -> FunctionToo
             return failed(str(error))
         if message is None:
             return failed(f"no content in this conversation has the handle {handle!r}.")
-        return ToolResult(page_of(text_of(message), offset, most_tokens(), context.output_limit))
+        return ToolResult(page_of(text_of(message), offset, max_tokens(), context.output_limit))
 
     return FunctionTool(Definition("recall", _DESCRIPTION, _PARAMETERS), recall, is_safe_in_parallel=True)
 
 
-def page_of(text: str, offset: int, most_tokens: int, most_characters: int) -> str:
+def page_of(text: str, offset: int, max_tokens: int, max_characters: int) -> str:
     """The page that starts at `offset`, small enough not to be shortened itself."""
     size = PAGE
     while True:
         page = text[offset : offset + size]
         following = offset + len(page) if offset + len(page) < len(text) else None
         answer = json.dumps({"text": page, "characters": len(text), "next": following}, ensure_ascii=False)
-        fits = len(answer) <= most_characters and estimate_tokens(answer) <= most_tokens
+        fits = len(answer) <= max_characters and estimate_tokens(answer) <= max_tokens
         if fits or size <= _SMALLEST_PAGE:
             return answer
         size = max(_SMALLEST_PAGE, min(size, len(page)) * 3 // 4)

@@ -247,8 +247,8 @@ def _table(priced: Sequence[PricedReplay], without: frozenset[str]) -> Table:
 
 def _cells(bill: Bill, requests: int, base: Bill) -> tuple[str, ...]:
     money = _usd(bill.money)
-    if bill.money_most > bill.money * 1.001:  # a provider without a guaranteed cache
-        money += f"–{_usd(bill.money_most)}"
+    if bill.max_money > bill.money * 1.001:  # a provider without a guaranteed cache
+        money += f"–{_usd(bill.max_money)}"
     share = f"{bill.money / base.money:.0%}" if base.money else "–"
     return (
         f"{requests:,}",
@@ -291,5 +291,5 @@ def _figures(played: Replay) -> dict[str, Any]:
         "input_usd": round(bill.input_money, 6),
         "output_usd": round(bill.output_money, 6),
         "usd": round(bill.money, 6),
-        "usd_most": round(bill.money_most, 6),
+        "usd_most": round(bill.max_money, 6),
     }

@@ -25,7 +25,7 @@ from plimsoll.transcripts import EXAMPLE, Transcript, iter_transcripts, read_exa
 NEAREST = 3
 CLOSE = 0.75  # similarity of a handle with a typo or two; unrelated handles are less similar
 STANDARD = "-"
-MOST_SEARCHED = 50  # files in the same folder to search for the original
+MAX_SEARCHED = 50  # files in the same folder to search for the original
 LARGEST_SEARCHED = 50_000_000  # maximum bytes of one of them
 
 
@@ -101,7 +101,7 @@ def _original_in_folder(path: str, wanted: str) -> Path | None:
     candidates = [
         one for one in sorted(folder.glob("*.json*")) if one.is_file() and one.name != Path(path).name
     ]
-    for candidate in candidates[:MOST_SEARCHED]:
+    for candidate in candidates[:MAX_SEARCHED]:
         if candidate.stat().st_size > LARGEST_SEARCHED:
             continue
         try:

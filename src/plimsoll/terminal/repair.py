@@ -26,7 +26,7 @@ from plimsoll.transcripts import Transcript, counted, format_dialect, read_body,
 from plimsoll.transcripts.portable import without_private_fields
 from plimsoll.transcripts.repair import DIALECTS, RepairResult, repair_body
 
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +126,10 @@ def _report(original: _Original, repaired: RepairResult) -> Iterator[str]:
         yield f"{plain(original.place)}: no problems for {title}"
         return
     yield f"{plain(original.place)}: {counted(count, 'problem', 'problems')} for {title}"
-    for finding in repaired.findings[:_MOST_SHOWN]:
+    for finding in repaired.findings[:_MAX_SHOWN]:
         yield f"  {plain(str(finding))}"
-    if count > _MOST_SHOWN:
-        yield f"  … and {count - _MOST_SHOWN} more; --json lists them all."
+    if count > _MAX_SHOWN:
+        yield f"  … and {count - _MAX_SHOWN} more; --json lists them all."
 
 
 def _json_lines(repaired: RepairResult) -> Iterator[str]:

@@ -18,8 +18,8 @@ def shortened(text: str, limit: int) -> tuple[str, str | None]:
 class BoundedBytes:
     """The start and end of a stream of any length, in bounded memory."""
 
-    def __init__(self, most: int = KEPT_BYTES) -> None:
-        self._half = most // 2
+    def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
+        self._half = max_bytes // 2
         self._head = bytearray()
         self._tail = bytearray()
         self.total = 0

@@ -26,7 +26,7 @@ from sizing import newest_that_fit, text_of, tokens
 
 Message = dict[str, Any]
 OUTPUT_TOKENS = 8_192
-MOST_PASSES = 100
+MAX_PASSES = 100
 
 
 class SummaryClient:
@@ -70,7 +70,7 @@ def compact(messages: list[Message], window: int, tail: int | None, script: Scri
 
 async def _settled(history: list[Any], strategy: Any) -> list[Any]:
     result = await apply_compaction(history, strategy=strategy)
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         before = len(result)
         result = await apply_compaction(history, strategy=strategy)
         if len(result) == before:

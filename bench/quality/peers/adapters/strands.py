@@ -20,7 +20,7 @@ from strands.models import Model
 from strands.types.exceptions import ContextWindowOverflowException
 
 Message = dict[str, Any]
-MOST_PASSES = 8
+MAX_PASSES = 8
 
 
 class SummaryModel(Model):
@@ -72,7 +72,7 @@ def compact(messages: list[Message], window: int, tail: int | None, script: Scri
         conversation_manager=manager,
         callback_handler=None,
     )
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         before = len(agent.messages)
         manager.reduce_context(agent, ContextWindowOverflowException("prompt is too long"))
         fits = tokens(system + from_strands(agent.messages)) <= window

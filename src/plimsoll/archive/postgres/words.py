@@ -16,7 +16,7 @@ from plimsoll.archive.encoding import storable
 from plimsoll.archive.query import Term, terms_of
 
 LONGEST_WORD = 200  # indexed characters of a word; enough to distinguish nearly all
-MOST_BYTES = 262_144  # of a text with a vector; a vector has at most a megabyte, positions included
+MAX_BYTES = 262_144  # of a text with a vector; a vector has at most a megabyte, positions included
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _DOTLESS = str.maketrans({"\u0130": "i", "\u0131": "i"})  # case-insensitive patterns match both as an i
 
@@ -28,7 +28,7 @@ def words_of(text: str) -> list[str]:
 
 def vector_of(text: str) -> str | None:
     """A `tsvector` with the words of a text and their positions; None if they do not fit."""
-    if len(text.encode("utf-8", "replace")) > MOST_BYTES:
+    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
         return None
     places: dict[str, list[str]] = {}
     for place, word in enumerate(words_of(text), start=1):

@@ -88,7 +88,7 @@ class SqlKeys(KeyStore):
 
         return await self._database.read(work)
 
-    async def reserve_requests(self, id: str, most: int, part: int) -> RequestShare:
+    async def reserve_requests(self, id: str, limit: int, part: int) -> RequestShare:
         async def work(db: SqlConnection) -> RequestShare:
             now = await db.now()
             start = _start(now, MINUTE)
@@ -103,7 +103,7 @@ class SqlKeys(KeyStore):
             await db.run(f"UPDATE access_usage SET granted = granted {where}", place)
             await _carry_over(db, id, start)
             (granted,) = await db.only(f"SELECT granted FROM access_usage {where}", place)
-            left = max(0, most - granted)
+            left = max(0, limit - granted)
             share = min(left, max(1, left // part))
             await db.run(f"UPDATE access_usage SET granted = granted + ? {where}", (share, *place))
             return RequestShare(share, start, now)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from plimsoll.context.budget import most_ledger_tokens
+from plimsoll.context.budget import max_ledger_tokens
 from plimsoll.context.compressor.assemble import assemble, summary_message
 from plimsoll.context.compressor.boundaries import Boundaries
 from plimsoll.context.compressor.ladder import clear_head_results, fit
@@ -134,7 +134,7 @@ def _with_summary_limits(plan: CompactionPlan) -> tuple[CompactionPlan, "_Summar
     not_fixed = max(0, plan.limit - int(plan.sizes.fixed.messages / plan.calibration.ratio))
     # The room that the recent messages leave is only known after they fit.
     headings = min(plan.wanted_summary_tokens, plan.limit // 4)
-    ledger = most_ledger_tokens(plan.middle_tokens, estimate_tokens(plan.previous))
+    ledger = max_ledger_tokens(plan.middle_tokens, estimate_tokens(plan.previous))
     wanted = min(headings + ledger + SMALLEST_SUMMARY, int(not_fixed * _SUMMARY_SHARE))
     plan = fit(clear_head_results(plan, wanted), wanted)
     free = plan.limit - plan.size(0) - SMALLEST_SUMMARY

@@ -150,8 +150,8 @@ class CompactionPlan:
         # A summary uses the headroom only if the tail leaves no other room.
         stays = self.size(0)
         free = self.aim - stays if self.aim - stays >= wanted // 2 else self.limit - stays
-        most = min(int(self.sizes.summary_tokens / self.calibration.ratio), free)
-        return min(wanted, max(most, SMALLEST_SUMMARY))
+        maximum = min(int(self.sizes.summary_tokens / self.calibration.ratio), free)
+        return min(wanted, max(maximum, SMALLEST_SUMMARY))
 
     @property
     def wanted_summary_tokens(self) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from plimsoll.archive import ViewItem
     from plimsoll.archive.blocking import BlockingArchive
 
-MOST = 50_000  # messages to read again; a summary of more messages counts by its text
+MAX_MESSAGES = 50_000  # messages to read again; a summary of more messages counts by its text
 
 
 class StoredLog:
@@ -35,7 +35,7 @@ class StoredLog:
         edits = self._archive.run(self._archive.archive.edits(self._session))
         gone = set(range(1, max(seen, default=0))) - seen - edits.hidden
         earlier = summary_body(edits.summary.message) if edits.summary else ""
-        if len(gone) > MOST or not (gone or earlier):
+        if len(gone) > MAX_MESSAGES or not (gone or earlier):
             return None
         return self._source(items, gone, max(seen, default=0), earlier)
 

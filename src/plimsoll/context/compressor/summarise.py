@@ -58,11 +58,11 @@ from plimsoll.secrets import redact
 TOO_LONG = 1.25
 _SMALLEST_PIECE = 120
 # If the Goal or Progress lines were removed as untrue, the rest is used if it has this many lines and this share.
-_LEAST_LINES, _LEAST_TRUE = 3, 0.5
+_MIN_LINES, _MIN_TRUE = 3, 0.5
 # The minimum share of the headings' budget for content that the model omitted and code restores.
 _RESTORED_SHARE = 0.15
 # The window may be smaller than stated, and the text longer than estimated: one retry for each.
-_MOST_SHRINKS = 2
+_MAX_SHRINKS = 2
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 
 
@@ -260,7 +260,7 @@ def _true_lines(
     true = without_fixed_failures(without_forgotten(true, now), now)
     written, left = _count(sections), _count(true)
     # Code writes the goal and the newest request if the model's lines about them were removed.
-    if not has_goal_and_progress(true) and left < max(_LEAST_LINES, written * _LEAST_TRUE):
+    if not has_goal_and_progress(true) and left < max(_MIN_LINES, written * _MIN_TRUE):
         raise SummaryFailed(
             f"only {left} of its {written} lines are true, and these have no Goal and Progress"
         )
@@ -300,7 +300,7 @@ def _ask_in_place(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str])
 def _ask_in_pieces(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str]) -> Sections:
     """Summarise piece by piece, each time updating the summary so far."""
     summary = job.previous
-    for shrinks in range(_MOST_SHRINKS + 1):
+    for shrinks in range(_MAX_SHRINKS + 1):
         window = summarizer.context_length
         frame, room = _sized(job, window, summary)
         todo = list(pack(texts, room))
@@ -309,7 +309,7 @@ def _ask_in_pieces(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str]
             try:
                 said = _call(summarizer.summarize, prompt, frame.budget)
             except SummaryFailed:
-                if shrinks == _MOST_SHRINKS or summarizer.context_length >= window:
+                if shrinks == _MAX_SHRINKS or summarizer.context_length >= window:
                     raise
                 break
             summary = redact(render_sections(_checked(said, frame.budget, job.custom)))

@@ -37,11 +37,11 @@ from plimsoll.secrets import redact
 
 # By the handles of the messages: a late text, and the text that code wrote instead.
 LateTexts = dict[tuple[str, ...], tuple[LateText, str]]
-MOST_REQUESTS = 8  # for one compaction
-MOST_FAILURES = 2  # in a row
+MAX_REQUESTS = 8  # for one compaction
+MAX_FAILURES = 2  # in a row
 WRITING_SECONDS = 45.0  # seconds after which no further summary starts
 NODE_SHARE = 0.20
-NODE_LEAST, NODE_MOST = 200, 1_200
+MIN_NODE_TOKENS, MAX_NODE_TOKENS = 200, 1_200
 TINY = "(short)"  # for messages that are too small to shorten
 _SMALLEST_BULLETS = 60
 _SHORTEST = 24  # characters of a useful message excerpt
@@ -63,7 +63,7 @@ class NodeWriter:
     writer: SummaryWriter | None = None
     focus: str | None = None
     clock: Callable[[], float] = lambda: 0.0
-    requests: int = MOST_REQUESTS
+    requests: int = MAX_REQUESTS
     failures: int = 0
     answered: int = 0  # texts that a model wrote
     notes: dict[str, None] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class NodeWriter:
     @property
     def may_ask(self) -> bool:
         """Whether there is a model and the limits allow another request."""
-        if self.writer is None or self.requests <= 0 or self.failures >= MOST_FAILURES:
+        if self.writer is None or self.requests <= 0 or self.failures >= MAX_FAILURES:
             return False
         if self._began is None:
             self._began = self.clock()
@@ -93,7 +93,7 @@ class NodeWriter:
 
         With `quotes`, code adds quotes from `said` to a model's text.
         """
-        budget = max(NODE_LEAST, min(NODE_MOST, int(tokens * NODE_SHARE)))
+        budget = max(MIN_NODE_TOKENS, min(MAX_NODE_TOKENS, int(tokens * NODE_SHARE)))
         ledger = budget // 2 if quotes else 0
         job = SummaryJob(said, tokens, budget, ledger, opening=opening, focus=self.focus, custom=self.custom)
         arrived, failure = self._arrived(job), ""

@@ -19,7 +19,7 @@ from plimsoll.models import estimate_message_tokens
 from plimsoll.secrets import redact
 
 MODEL = "model"  # the host knows which model wrote the text; here it only matters that one did
-_MOST = {"constraints": 12, "files": 24, "commands": 16, "errors": 8, "commits": 12, "decisions": 8}
+_MAX_LINES = {"constraints": 12, "files": 24, "commands": 16, "errors": 8, "commits": 12, "decisions": 8}
 _TOPICS = 10
 _REQUEST_CHARACTERS = 64  # characters of a request
 _NAMED = 48  # characters of a file or command
@@ -99,7 +99,7 @@ def ledger_of(facts: ConversationFacts) -> Ledger:
 
 def merged_ledger(ledgers: Sequence[Ledger]) -> Ledger:
     """The lines of several ledgers, oldest first; if there are too many, the newest of each kind."""
-    return _bounded({kind: [line for one in ledgers for line in one.get(kind, [])] for kind in _MOST})
+    return _bounded({kind: [line for one in ledgers for line in one.get(kind, [])] for kind in _MAX_LINES})
 
 
 def topics_of(facts: ConversationFacts) -> list[str]:
@@ -148,7 +148,9 @@ def _node(
 
 
 def _bounded(ledger: Mapping[str, Sequence[str]]) -> Ledger:
-    newest = {kind: list(dict.fromkeys(reversed(lines)))[: _MOST[kind]] for kind, lines in ledger.items()}
+    newest = {
+        kind: list(dict.fromkeys(reversed(lines)))[: _MAX_LINES[kind]] for kind, lines in ledger.items()
+    }
     return {kind: lines[::-1] for kind, lines in newest.items() if lines}
 
 

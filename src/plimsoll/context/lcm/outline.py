@@ -17,7 +17,7 @@ from typing import Any, Literal
 from plimsoll.messages import excerpt
 
 Kind = Literal["json", "table", "code", "text"]
-MOST_CHARACTERS = 1_200
+MAX_CHARACTERS = 1_200
 _PARSED = 4_000_000  # characters of JSON that are worth parsing
 _KEYS, _DEPTH = 12, 3
 # Only leading spaces, not line breaks: otherwise, matching empty lines would be quadratic.
@@ -26,16 +26,16 @@ _SIGNATURE = re.compile(
     r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|type|module|package)\b[^\n{;]{0,140}",
     re.MULTILINE,
 )
-_LEAST_SIGNATURES = 3
+_MIN_SIGNATURES = 3
 _TABLE_LINES = 20
 
 
-def outline_of(text: str, limit: int = MOST_CHARACTERS) -> str:
+def outline_of(text: str, limit: int = MAX_CHARACTERS) -> str:
     """The outline in at most `limit` characters."""
     return _described(text, *_outlined(text), limit)
 
 
-def shape_of(text: str, limit: int = MOST_CHARACTERS) -> str:
+def shape_of(text: str, limit: int = MAX_CHARACTERS) -> str:
     """The outline of JSON, a table or code; empty for other text, whose beginning and end say as much."""
     kind, lines = _outlined(text)
     return "" if kind == "text" else _described(text, kind, lines, limit)
@@ -61,7 +61,7 @@ def _outlined(text: str) -> tuple[Kind, str]:
     if table:
         return "table", table
     signatures = list(_SIGNATURE.finditer(text[:_PARSED]))
-    if len(signatures) >= _LEAST_SIGNATURES:
+    if len(signatures) >= _MIN_SIGNATURES:
         return "code", "\n".join(f"{_line(text, one)}: {one[0].strip()}" for one in signatures[:60])
     return "text", excerpt(text, 600)
 

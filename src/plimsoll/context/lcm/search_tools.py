@@ -15,8 +15,8 @@ from plimsoll.context.lcm.tree import Tree, current_tree, run_of, tree_of
 from plimsoll.errors import UserError
 from plimsoll.messages import text_of
 
-DEFAULT_LIMIT, MOST_HITS = 5, 50
-DEFAULT_PAGE, MOST_PAGE, LEAST_PAGE = 2_000, 8_000, 16
+DEFAULT_LIMIT, MAX_HITS = 5, 50
+DEFAULT_PAGE, MAX_PAGE, MIN_PAGE = 2_000, 8_000, 16
 _ROOTS = 24  # listed by status
 
 
@@ -26,7 +26,7 @@ def grep(arguments: Mapping[str, Any], store: NodeStore, asked_at: int = 0) -> d
     `asked_at` is the number of the newest request. It and later messages are excluded: the model sees them, and they
     repeat the words of the query.
     """
-    limit = _whole_number(arguments, "limit", DEFAULT_LIMIT, 1, MOST_HITS)
+    limit = _whole_number(arguments, "limit", DEFAULT_LIMIT, 1, MAX_HITS)
     offset = _whole_number(arguments, "offset", 0, 0)
     everywhere = _one_of(arguments, "session_scope", ("current", "all")) == "all"
     tree = current_tree(store)
@@ -68,7 +68,7 @@ def describe(arguments: Mapping[str, Any], store: NodeStore) -> dict[str, Any]:
 def expand(arguments: Mapping[str, Any], store: NodeStore) -> dict[str, Any]:
     """The original text, one page at a time."""
     id = _text(arguments, "id")
-    size = _whole_number(arguments, "max_tokens", DEFAULT_PAGE, LEAST_PAGE, MOST_PAGE)
+    size = _whole_number(arguments, "max_tokens", DEFAULT_PAGE, MIN_PAGE, MAX_PAGE)
     offset = _whole_number(arguments, "offset", 0, 0)
     tree = current_tree(store)
     node = node_by_id(id, tree)
@@ -167,14 +167,14 @@ def _one_of(arguments: Mapping[str, Any], name: str, allowed: Sequence[str]) -> 
 
 
 def _whole_number(
-    arguments: Mapping[str, Any], name: str, default: int, least: int, most: int | None = None
+    arguments: Mapping[str, Any], name: str, default: int, minimum: int, maximum: int | None = None
 ) -> int:
     value = arguments.get(name)
     if value is None:
         return default
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise UserError(f"`{name}` must be a whole number from {least} on, not {value!r}.")
-    return value if most is None else min(value, most)
+    if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+        raise UserError(f"`{name}` must be a whole number from {minimum} on, not {value!r}.")
+    return value if maximum is None else min(value, maximum)
 
 
 def _time(arguments: Mapping[str, Any], name: str) -> float | None:

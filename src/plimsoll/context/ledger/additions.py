@@ -20,12 +20,12 @@ from plimsoll.context.ledger.template import parse_sections, section_lines
 from plimsoll.context.ledger.terms import says_something, terms_in
 from plimsoll.context.ledger.words import content_words, overlap
 
-MOST_ADDED = 10  # lines under the headings
+MAX_ADDED = 10  # lines under the headings
 ADDED_SHARE = 0.13  # of the tokens that the model wrote, estimated; at most 0.15 by a vocabulary
-LEAST_ADDED = 240  # tokens; a very short model summary must not lose people's rules
+MIN_ADDED = 240  # tokens; a very short model summary must not lose people's rules
 # Tokens that the rules of a short summary may have, the model's and the restored ones together: ten lines of the
 # usual length.
-LEAST_RESTORED = 600
+MIN_RESTORED = 600
 _ADDED_TO = ("Goal", CONSTRAINTS, "In Progress", "Blocked", "Next Steps")
 _SAME = 0.6  # minimum share of a line's words for the model to have stated it
 _OPEN_WORK = ("In Progress", "Blocked", "Next Steps")
@@ -88,7 +88,7 @@ def _says(words: frozenset[str], text: str, line: SaidLine, least: float = _SAME
 def joined_by_message(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     """The entries; if a line for each limit and wish would be too many, those of one message share a line."""
     ruled = [one for one in entries if one.section == CONSTRAINTS]
-    if len(ruled) <= MOST_ADDED - _BESIDES:
+    if len(ruled) <= MAX_ADDED - _BESIDES:
         return list(entries)
     joined: list[LedgerEntry] = []
     for entry in sorted(ruled, key=lambda one: (one.sources, is_ruled(one), one.order)):

@@ -20,7 +20,7 @@ from plimsoll.models import estimate_tokens
 _MUST_SHARE = 0.6
 _WISHES_SHARE = 0.25  # of the budget that rules leave, for wishes and rules files
 # Lines of a huge conversation to compare: about thirty times as many as a summary quotes.
-_MOST_LINES = 12_000
+_MAX_LINES = 12_000
 _LINES_OF_A_TERM = 2
 _FADES_AFTER = 150.0  # messages after which recency drops to a third
 
@@ -64,7 +64,7 @@ def companions(evidence: Evidence, kept: AbstractSet[str]) -> set[str]:
 
 
 def likely_lines(
-    lines: Collection[EvidenceLine], weights: Mapping[str, float], most: int = _MOST_LINES
+    lines: Collection[EvidenceLine], weights: Mapping[str, float], most: int = _MAX_LINES
 ) -> Collection[EvidenceLine]:
     """All lines; if there are too many, the best two of each of the most likely terms. In original order."""
     if len(lines) <= most:

@@ -37,8 +37,8 @@ _ORDERS = re.compile(
     r"\b(?:instructions?|rules?|prompts?|messages?)\b|\byou are now\b|\bnew system prompt\b",
     re.IGNORECASE,
 )
-_MOST_INVENTED = 0.34  # share of the lines with terms
-_LEAST_OWN_WORDS = 0.20
+_MAX_INVENTED = 0.34  # share of the lines with terms
+_MIN_OWN_WORDS = 0.20
 _ENOUGH_WORDS = 24
 _UNSPACED = re.compile(r"[\u0e00-\u0fff\u2e80-\uffff]")  # scripts without spaces between words
 
@@ -64,7 +64,7 @@ def checked_lines(
             if not strange and not (_ORDERS.search(line) and line.strip() not in text):
                 lines.append(_marked(line))
         kept[title] = "\n".join(lines)
-    if invented > max(2, with_terms * _MOST_INVENTED):
+    if invented > max(2, with_terms * _MAX_INVENTED):
         raise SummaryFailed(f"{invented} of its {with_terms} lines name things that never occurred")
     return kept
 
@@ -184,7 +184,7 @@ def _refuse_foreign(written: Mapping[str, str], words: AbstractSet[str]) -> None
     said = {word: _weight(word) for word in plain_words("\n".join(written.values()))}
     total = sum(said.values())
     own = sum(weight for word, weight in said.items() if _is_own(word, words))
-    if total >= _ENOUGH_WORDS and own < total * _LEAST_OWN_WORDS:
+    if total >= _ENOUGH_WORDS and own < total * _MIN_OWN_WORDS:
         raise SummaryFailed(f"only {own} of its {total} words occur in the conversation")
 
 

@@ -35,10 +35,10 @@ from plimsoll.context.ledger.template import Sections, parse_sections, section_l
 from plimsoll.context.ledger.wishes import is_description, is_order, is_wish, without_quotes
 from plimsoll.context.ledger.words import content_words, overlap
 
-_LEAST_NAMED = 0.5  # share of a limit's words that a line must contain to declare it void
-_LEAST_REASON = 2  # words of such a line that a person said after stating the limit
-_LEAST_STATED = 0.6  # share of a demand's words that people must have said
-_LEAST_RULED = 0.7  # share of a rule's words that one passage must contain
+_MIN_NAMED = 0.5  # share of a limit's words that a line must contain to declare it void
+_MIN_REASON = 2  # words of such a line that a person said after stating the limit
+_MIN_STATED = 0.6  # share of a demand's words that people must have said
+_MIN_RULED = 0.7  # share of a rule's words that one passage must contain
 _LONG = 600  # characters; the words of a longer message, taken together, support any rule
 _FEW_WORDS = 4
 _PASSAGE = 3  # neighbouring sentences that together may support a line
@@ -155,7 +155,7 @@ def removed_with_reason(written: Mapping[str, str], facts: ConversationFacts) ->
                 if one.source > limit.source
                 for word in content_words(one.text)
             )
-            if overlap(about, words) >= _LEAST_NAMED and len((words - about) & later) >= _LEAST_REASON:
+            if overlap(about, words) >= _MIN_NAMED and len((words - about) & later) >= _MIN_REASON:
                 found.add(key)
     return found
 
@@ -199,7 +199,7 @@ def _hosts_in(texts: Iterable[str]) -> set[str]:
 
 def _is_stated(line: str, said: frozenset[str]) -> bool:
     words = _words_of(line)
-    return len(words & said) >= len(words) * _LEAST_STATED
+    return len(words & said) >= len(words) * _MIN_STATED
 
 
 def _is_ruled(line: str, said: Sequence[Sequence[str]]) -> bool:
@@ -219,7 +219,7 @@ def _rules(line: str, sentences: Sequence[str]) -> bool:
     if not words:
         return True
     is_long = sum(map(len, sentences)) > _LONG
-    least = len(words) * (_LEAST_RULED if is_long or len(words) <= _FEW_WORDS else _LEAST_STATED)
+    least = len(words) * (_MIN_RULED if is_long or len(words) <= _FEW_WORDS else _MIN_STATED)
     length = max(_PASSAGE, len(_PART.split(_bare(line)))) if is_long else len(sentences)
     shared = [words & content_words(sentence) for sentence in sentences]
     for first in range(max(1, len(shared) - length + 1)):
@@ -289,7 +289,7 @@ def _turns_round(line: str, spoken: Sequence[str]) -> bool:
         if (
             len(about) > 1
             and void.found_in(bare.lower())
-            and (repeats or overlap(words, about) >= _LEAST_STATED)
+            and (repeats or overlap(words, about) >= _MIN_STATED)
         ):
             return not void.found_in(sentence.lower())
         if len(about) > 1 and repeats and overlap(words, about) >= _REPEATED:

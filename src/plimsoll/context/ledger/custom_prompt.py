@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from plimsoll.context.ledger.template import HEADING_TITLE, SummarySection, is_reserved
 from plimsoll.errors import SettingError
 
-MOST_CHARACTERS = 8_000  # about 2,000 tokens, which every summary request pays for
-MOST_HEADINGS = 8
+MAX_CHARACTERS = 8_000  # about 2,000 tokens, which every summary request pays for
+MAX_HEADINGS = 8
 _HEADING = re.compile(r"^##\s+(?P<title>.*\S)\s*$")
 _LAST = 99  # standard headings keep their lines first
 
@@ -39,8 +39,8 @@ NOTHING_ADDED = CustomPrompt()
 
 def read_custom_prompt(text: str) -> CustomPrompt:
     """The additions in a file. Raises `SettingError` if they are invalid."""
-    if len(text) > MOST_CHARACTERS:
-        raise SettingError(f"it has {len(text):,} characters; at most {MOST_CHARACTERS:,} are allowed")
+    if len(text) > MAX_CHARACTERS:
+        raise SettingError(f"it has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed")
     instructions: list[str] = []
     asked: dict[str, list[str]] = {}
     current = instructions
@@ -52,8 +52,8 @@ def read_custom_prompt(text: str) -> CustomPrompt:
             current = asked.setdefault(title, [])
         else:
             current.append(line)
-    if len(asked) > MOST_HEADINGS:
-        raise SettingError(f"it adds {len(asked)} headings; at most {MOST_HEADINGS} are allowed")
+    if len(asked) > MAX_HEADINGS:
+        raise SettingError(f"it adds {len(asked)} headings; at most {MAX_HEADINGS} are allowed")
     empty = [title for title, lines in asked.items() if not "".join(lines).strip()]
     if empty:
         raise SettingError(

@@ -25,7 +25,7 @@ _LONGEST = 150
 _SHORTEST = 6
 # Only the beginning and end of a huge result are read, where tools report what matters.
 _READ_FIRST, _READ_LAST = 60_000, 20_000
-_MOST_PIECES = 60
+_MAX_PIECES = 60
 _NUMBERED = re.compile(r"^\s*\d+[→|:\t]\s?")
 # A numbered line after a header: `12: def load()`, but not `12:30 start`.
 _AFTER_HEADER = re.compile(r"^\s*(\d{1,7})(?:[→|\t]|:(?= |$))")
@@ -227,7 +227,7 @@ def _is_secret(name: str, value: str) -> bool:
 def _pieces(line: str) -> Iterator[str]:
     """A long line cut at suitable places, with a marker at cut ends."""
     start = 0
-    for _ in range(_MOST_PIECES):
+    for _ in range(_MAX_PIECES):
         if start >= len(line):
             return
         stop = min(len(line), start + _LONGEST)

@@ -68,7 +68,7 @@ _READ = 4_000  # characters of a message that are searched for a new value
 _QUESTION = re.compile(r"[?？؟](?:\s|$)")
 _COMPARED = 40  # newest decisions to compare a new one with
 _SAME_DECISION = 0.6  # minimum share of common words for a decision to replace an earlier one
-_MOST_GUESSES = 20
+_MAX_GUESSES = 20
 
 
 @dataclass(slots=True)
@@ -194,7 +194,7 @@ def _read_said(reading: _Reading, text: str, position: int, is_final: bool) -> N
         facts.hypotheses.clear()
     for sentence in guesses_in(text):
         _latest(facts.hypotheses, Hypothesis(sentence, position))
-        if len(facts.hypotheses) > _MOST_GUESSES:
+        if len(facts.hypotheses) > _MAX_GUESSES:
             del facts.hypotheses[next(iter(facts.hypotheses))]
     for sentence in decisions_in(text):
         _decide(facts.decisions, Decision(sentence, position))

@@ -19,7 +19,7 @@ from plimsoll.context.ledger.people_words import WordGroup, people, word_group
 _NUMBER = re.compile(r"\d[\d.,’']*\d|\d{2,}")
 _NAME = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]{2,}")  # not the first word of a sentence
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_MOST_WORDS, _MOST_PAIRS = 4, 14  # of a request that names a topic rather than a single fact
+_MAX_WORDS, _MAX_PAIRS = 4, 14  # of a request that names a topic rather than a single fact
 _SAME = 0.6  # minimum share of common words for a line to repeat a forgotten fact
 _POINTS_BACK = re.compile(r"\W*(?:it|that|this|es|das|eso|isso|ça|cela|ciò)?\W*")
 
@@ -73,7 +73,7 @@ def points_back(topic: str) -> bool:
 
 def topics_in(topic: str, words: frozenset[str]) -> tuple[str, ...]:
     """The private topics that a request to forget names; a detailed single fact or a preference names none."""
-    is_fact = len(words) > (_MOST_PAIRS if _UNSPACED.search(topic) else _MOST_WORDS)
+    is_fact = len(words) > (_MAX_PAIRS if _UNSPACED.search(topic) else _MAX_WORDS)
     if is_fact or word_group("likes").found_in(topic):
         return ()
     return tuple(name for name, group in _topics().items() if group.found_in(topic))

@@ -21,7 +21,7 @@ ASKED_LENGTH, ANSWERED_LENGTH = 500, 240  # characters of a request under In Pro
 CONTINUE = "- Continue: "
 REPLIED = "- No newer request; the agent has replied to: "
 _DRAWN = re.compile("[\u2500-\u259f]+")  # box-drawing and block characters
-_MOST_DRAWN = 1  # runs of them in a line of text, such as the rule after a title
+_MAX_DRAWN = 1  # runs of them in a line of text, such as the rule after a title
 _NAMED_FILES = 2  # in a next step
 
 
@@ -42,7 +42,7 @@ def add_in_progress(entries: LedgerEntries, now: ConversationFacts) -> None:
 
 def _without_drawings(text: str) -> str:
     """A text without frames, rules and diagrams, which are unreadable on one line."""
-    lines = (line for line in text.splitlines() if len(_DRAWN.findall(line)) <= _MOST_DRAWN)
+    lines = (line for line in text.splitlines() if len(_DRAWN.findall(line)) <= _MAX_DRAWN)
     return _DRAWN.sub(" ", "\n".join(lines)).strip()
 
 

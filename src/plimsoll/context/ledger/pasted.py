@@ -32,7 +32,7 @@ _RUNNING, _RUNNING_UNSPACED = (
     150,
     60,
 )  # characters of a line of running text; scripts without spaces need fewer
-_MOST_FURNITURE = 4
+_MAX_FURNITURE = 4
 # The weights and limits are the coarsest that separate the messages of tests/context/pasted_messages.toml. In
 # recorded conversations (4,737 user messages) they classify 45 as documents, none of which states a rule of its user.
 _ENOUGH = 4
@@ -129,7 +129,7 @@ def _signs_of_a_document(lines: list[str], is_letter: bool) -> int:
     short = [line.lower() for line in lines if len(line) <= _LONGEST_FURNITURE]
     furniture = _matching(_words().furniture.fullmatch, short)
     running = sum(len(line) >= (_RUNNING if line.isascii() else _RUNNING_UNSPACED) for line in lines)
-    remains = min(furniture, _MOST_FURNITURE) + 2 * is_letter + bool(furniture or is_letter)
+    remains = min(furniture, _MAX_FURNITURE) + 2 * is_letter + bool(furniture or is_letter)
     return remains + min(running, 2) + _is_title(lines)
 
 

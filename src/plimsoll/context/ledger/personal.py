@@ -56,13 +56,13 @@ _SIGNED = re.compile(
     r" [A-Z][^\n]{1,60}\W*\Z",
     re.MULTILINE,
 )
-_LEAST_WORDS = 4
+_MIN_WORDS = 4
 _ALLUSION = 0.29  # similarity of a statement that shares one rare word
-_MOST_STATEMENTS = 2_000
+_MAX_STATEMENTS = 2_000
 _RECENT_MESSAGES = 10  # before a request to forget
 _RECENT_STATEMENTS = 2  # messages
 _SAME_SUBJECT = 0.5  # minimum share of the older statement's words for a change of mind to replace it
-_LEAST_NAMED = 3  # rare words that a denial must share with the denied statement
+_MIN_NAMED = 3  # rare words that a denial must share with the denied statement
 _RARE = 4  # maximum number of statements with a rare word
 _NEAR = 0.3  # minimum share of the request's words, weighted by rarity, for a statement to match it
 
@@ -126,7 +126,7 @@ class PersonalStatements:
             self._take_up(one)
         asks, body = _parts(text[:_READ])
         self.expects_quote = not body and not self.expects_quote and _announces(asks)
-        del self.said[:-_MOST_STATEMENTS]
+        del self.said[:-_MAX_STATEMENTS]
         return False
 
     def _take_up(self, one: PersonalStatement) -> None:
@@ -266,10 +266,10 @@ class PersonalStatements:
         ]
 
     def _names_the_same(self, shared: frozenset[str]) -> bool:
-        if len(shared) < _LEAST_NAMED:
+        if len(shared) < _MIN_NAMED:
             return False
         counts = [sum(word in one.words for one in self.said) for word in shared]
-        return sum(count <= _RARE for count in counts) >= _LEAST_NAMED
+        return sum(count <= _RARE for count in counts) >= _MIN_NAMED
 
 
 def _recent_messages(
@@ -304,7 +304,7 @@ def _statements_of(part: str, source: int, quoted: bool) -> Iterator[PersonalSta
     about_other = not speaks_of_self(part) and speaks_of_others(part)
     for sentence in _sentences(part):
         found = stems(sentence)
-        if len(found) < _LEAST_WORDS or personal_words().asks.search(sentence.lower()):
+        if len(found) < _MIN_WORDS or personal_words().asks.search(sentence.lower()):
             continue
         names_other = speaks_of_others(sentence)
         is_own = speaks_of_self(sentence) and not is_about_someone_else(sentence)

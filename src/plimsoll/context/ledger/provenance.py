@@ -19,8 +19,8 @@ from plimsoll.context.ledger.words import content_words
 from plimsoll.secrets import redact
 
 SCHEMA = 1  # of the JSON form
-_MOST_FOUND = 4  # messages for a line of a model
-_LEAST_SHARED = 2  # words that a message must share with a line
+_MAX_FOUND = 4  # messages for a line of a model
+_MIN_SHARED = 2  # words that a message must share with a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,10 @@ class _Index:
                 shared[number] += 1
         # Sort for a deterministic order: of messages that share as many words, the newest comes first.
         ranked = sorted(shared, key=lambda number: (-shared[number], -number))
-        found = [number for number in ranked[:_MOST_FOUND] if shared[number] >= _LEAST_SHARED]
+        found = [number for number in ranked[:_MAX_FOUND] if shared[number] >= _MIN_SHARED]
         for term in terms_in(line):
             use = self._facts.evidence.uses.get(term)
-            if use is not None and len(found) < _MOST_FOUND and use.last >= 0:
+            if use is not None and len(found) < _MAX_FOUND and use.last >= 0:
                 found.append(use.last)
         if not found and ranked:
             found = ranked[:1]

@@ -32,7 +32,7 @@ from plimsoll.secrets import redact
 
 _READ = 4_000  # characters of a message that are searched
 _LONGEST_ORDERS = 1_500  # characters; orders in a longer message are items of a plan
-_MOST_WISHES = 60  # wishes to keep; the oldest are dropped
+_MAX_WISHES = 60  # wishes to keep; the oldest are dropped
 _SOME = 0.5  # share of a limit's words that a permission must name
 _SIGNS = " ,;:.!?-–—()"
 _STEM = 6  # leading letters that identify words with the same root
@@ -92,7 +92,7 @@ class Rulings:
                 for said_before in _repeated(ruling.text, self.wishes):
                     del self.wishes[said_before]
                 kind[ruling.text] = ruling
-        for key in list(self.wishes)[: max(0, len(self.wishes) - _MOST_WISHES)]:
+        for key in list(self.wishes)[: max(0, len(self.wishes) - _MAX_WISHES)]:
             del self.wishes[key]
 
     def take_back(

@@ -27,8 +27,8 @@ from plimsoll.context.ledger.todos import Todos
 
 Sources = tuple[int, ...]
 LineSources = Mapping[tuple[str, str], Sources]  # by section and line
-_MOST_SOURCES = 6  # per line; a person opens the newest first
-_MOST_NAMES = 4  # changed functions and types of a file
+_MAX_SOURCES = 6  # per line; a person opens the newest first
+_MAX_NAMES = 4  # changed functions and types of a file
 
 
 @dataclass(slots=True)
@@ -88,11 +88,11 @@ class FileFact:
         elif note and (action != "read" or not changed):
             self.note = note
         if names:
-            self.names = tuple(dict.fromkeys(reversed((*self.names, *names))))[:_MOST_NAMES][::-1]
+            self.names = tuple(dict.fromkeys(reversed((*self.names, *names))))[:_MAX_NAMES][::-1]
         if action != "read" and not changed:
             self.sources = ()
         if action != "read" or not changed:
-            self.sources = (*self.sources, position)[-_MOST_SOURCES:]
+            self.sources = (*self.sources, position)[-_MAX_SOURCES:]
         self.actions[action] = self.actions.get(action, 0) + 1
         self.last = position
 

@@ -21,10 +21,10 @@ from plimsoll.errors import PlimsollError
 from plimsoll.messages import Message, answered_id, text_of, without_handle
 
 # An undo, a fork or an unused prepared summary leads back to an older summary.
-_MOST_SUMMARIES = 4
-_MOST_LINES = 8_000  # about five megabytes
+_MAX_SUMMARIES = 4
+_MAX_LINES = 8_000  # about five megabytes
 _ENTRY_BYTES = 1_000  # of one entry in memory, about the size of a quoted line with its terms
-_MOST_EVENTS = 1_000
+_MAX_EVENTS = 1_000
 _Fact = TypeVar("_Fact")
 
 
@@ -145,7 +145,7 @@ class SummarySources:
         """Store the source of a summary."""
         facts = _bounded(source.facts, summary) if source.facts else None
         known = {**self._sources, summary.strip(): replace(source, facts=facts)}
-        self._sources = dict(islice(known.items(), max(0, len(known) - _MOST_SUMMARIES), None))
+        self._sources = dict(islice(known.items(), max(0, len(known) - _MAX_SUMMARIES), None))
 
     @property
     def _sources(self) -> dict[str, SummarySource]:
@@ -183,7 +183,7 @@ def _bounded(facts: ConversationFacts, summary: str) -> ConversationFacts:
 
 def _bounded_evidence(evidence: Evidence, summary: str) -> Evidence:
     """The newest lines, and those that the summary quotes."""
-    excess = len(evidence.lines) - _MOST_LINES
+    excess = len(evidence.lines) - _MAX_LINES
     if excess <= 0:
         return evidence
     oldest = set(islice(evidence.lines, excess))
@@ -200,5 +200,5 @@ def _bounded_evidence(evidence: Evidence, summary: str) -> Evidence:
 
 def _newest(found: Mapping[str, _Fact]) -> dict[str, _Fact]:
     """The last entries; the dictionaries of facts are in conversation order."""
-    pairs: Iterable[tuple[str, _Fact]] = islice(found.items(), max(0, len(found) - _MOST_EVENTS), None)
+    pairs: Iterable[tuple[str, _Fact]] = islice(found.items(), max(0, len(found) - _MAX_EVENTS), None)
     return dict(pairs)

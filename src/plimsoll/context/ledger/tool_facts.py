@@ -86,7 +86,7 @@ _PATCHED_IN_SCRIPT = re.compile(r"\*\*\* (Add|Update|Delete) File: ((?:[^\\\"'`\
 _LINE_NUMBER = re.compile(r"^\d+[.:] +(?=\S)")  # as tools print them before the lines of a file
 _DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
 _LONGEST_ANSWER = 1_000
-_MOST_FIXES = 6
+_MAX_FIXES = 6
 _FAILED_TEST = re.compile(
     r"(?:--- FAIL: |FAILED \S*::|^\s*(?:✗|×|✕) |^FAIL: )(\w[\w/.\[\]-]{3,})", re.MULTILINE
 )
@@ -237,7 +237,7 @@ def _checked(
     fixes = sorted(
         source for fact in facts.files.values() for source in fact.sources if source > before.failed_at
     )
-    return CheckState(name, kind, event, before.failed_at, tuple(fixes[-_MOST_FIXES:]))
+    return CheckState(name, kind, event, before.failed_at, tuple(fixes[-_MAX_FIXES:]))
 
 
 def _touch(

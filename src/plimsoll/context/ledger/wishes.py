@@ -27,7 +27,7 @@ _CLAUSE = re.compile(r"[,;，；]|\s[-–—]+>?\s")
 # A line that a terminal shows for a call of a tool: `Update(src/app.py)`, `Bash(go test ./...)`.
 _TOOL_TITLE = re.compile(r"^\W*[A-Z]\w+\([^)]*(?:\)|$)")
 _BRACKETS = " \t([*_-"
-_MOST_WORDS = 60  # a longer sentence without a full stop is a list or a log
+_MAX_WORDS = 60  # a longer sentence without a full stop is a list or a log
 
 
 def is_wish(sentence: str, orders: bool = True) -> bool:
@@ -55,7 +55,7 @@ def _says_something(sentence: str, lowered: str) -> bool:
     """Whether a text is a sentence with an object, and no reply or question."""
     if sentence.startswith(_NOT_A_SENTENCE) or _TOOL_TITLE.match(sentence):
         return False
-    if len(sentence.split()) > _MOST_WORDS or lowered.endswith((":", "：")):
+    if len(sentence.split()) > _MAX_WORDS or lowered.endswith((":", "：")):
         return False
     has_object = bool(content_words(sentence) - _words_without_object())
     return has_object and not is_reply(sentence) and not asks_to_know(sentence)

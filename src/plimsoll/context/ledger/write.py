@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from plimsoll.context.ledger.additions import (
     ADDED_SHARE,
-    LEAST_ADDED,
-    LEAST_RESTORED,
-    MOST_ADDED,
+    MAX_ADDED,
+    MIN_ADDED,
+    MIN_RESTORED,
     added_rank,
     beside_model,
     explained_terms,
@@ -179,17 +179,17 @@ def _added(chosen: Sequence[LedgerEntry], room: int, said: str, stays_from: int)
     """
     lines = said_lines(said)
     items = [one for one in _under_headings(chosen) if may_be_added(one)]
-    share = min(room, max(LEAST_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
-    is_short = share <= LEAST_ADDED
+    share = min(room, max(MIN_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
+    is_short = share <= MIN_ADDED
     of_model = sum(map(estimate_tokens, section_lines(parse_sections(said).get(CONSTRAINTS, ""))))
-    of_wishes = min(room, max(share, LEAST_RESTORED - of_model)) if is_short else share
+    of_wishes = min(room, max(share, MIN_RESTORED - of_model)) if is_short else share
     fitting: dict[LedgerEntry, None] = {}
     used = 0
     for item in sorted(items, key=lambda one: added_rank(one, lines, stays_from)):
         cost = estimate_tokens(item.text) + 1
         of_rules = room if is_short else share
         limit = of_rules if is_ruled(item) else of_wishes if item.section == CONSTRAINTS else share
-        if used + cost <= limit and len(fitting) < MOST_ADDED:
+        if used + cost <= limit and len(fitting) < MAX_ADDED:
             used += cost
             fitting[item] = None
     return fitting

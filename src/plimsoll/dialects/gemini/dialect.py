@@ -15,7 +15,7 @@ from plimsoll.dialects.dialect import Dialect
 from plimsoll.dialects.gemini.conversation import encode_contents, messages_at, system_message
 from plimsoll.dialects.gemini.errors import encode_error, error_fields, status_word
 from plimsoll.dialects.gemini.reply import decode_reply, encode_reply
-from plimsoll.dialects.gemini.request import MOST_STOPS, decode_request, encode_request
+from plimsoll.dialects.gemini.request import MAX_STOPS, decode_request, encode_request
 from plimsoll.dialects.gemini.rules import rules_for
 from plimsoll.dialects.gemini.spelling import camel_cased, field, spelt
 from plimsoll.dialects.gemini.stream_decoder import GeminiStreamDecoder
@@ -204,7 +204,7 @@ class GeminiDialect(Dialect):
 
     def unwritten(self, request: ChatRequest, body: Body) -> list[str]:
         config = body.get("generationConfig", {})
-        missing = ["stop"] if len(request.stop) > MOST_STOPS else []
+        missing = ["stop"] if len(request.stop) > MAX_STOPS else []
         if request.thinking is not None and "thinkingConfig" not in config:
             missing.append("thinking")
         if request.parallel_tool_calls is False:

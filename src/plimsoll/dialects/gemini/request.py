@@ -6,7 +6,7 @@ requests are equal bytes.
 
 from typing import Any
 
-from plimsoll.dialects.efforts import BUDGETS, LEAST_BUDGET, nearest_effort
+from plimsoll.dialects.efforts import BUDGETS, MIN_BUDGET, nearest_effort
 from plimsoll.dialects.gemini.conversation import decode_contents, encode_contents
 from plimsoll.dialects.gemini.rules import GeminiRules, rules_for
 from plimsoll.dialects.gemini.spelling import camel_cased
@@ -14,10 +14,10 @@ from plimsoll.dialects.gemini.tools import decode_choice, decode_tools, encode_c
 from plimsoll.dialects.request import ChatRequest, Thinking, stop_sequences
 from plimsoll.errors import InvalidConversation
 
-MOST_STOPS = 5  # Google's limit
+MAX_STOPS = 5  # Google's limit
 LEVELS = ("minimal", "low", "medium", "high")
 _NAMED = frozenset({"contents", "systemInstruction", "tools", "model"})
-_MOST_THINKING = 24_576  # tokens; the maximum that all models of the 2.5 family accept
+_MAX_THINKING = 24_576  # tokens; the maximum that all models of the 2.5 family accept
 
 
 def encode_request(request: ChatRequest, rules: GeminiRules | None = None) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def encode_request(request: ChatRequest, rules: GeminiRules | None = None) -> di
         "maxOutputTokens": request.max_tokens,
         "temperature": request.temperature,
         "topP": request.top_p,
-        "stopSequences": list(request.stop[:MOST_STOPS]) or None,
+        "stopSequences": list(request.stop[:MAX_STOPS]) or None,
         "thinkingConfig": _encode_thinking(request.thinking, rules),
     }
     config = {name: value for name, value in config.items() if value is not None}
@@ -94,7 +94,7 @@ def _encode_thinking(thinking: Thinking | None, rules: GeminiRules) -> dict[str,
         return {**config, "thinkingLevel": level.upper()} if level else config or None
     budget = thinking.budget_tokens
     if budget is None and thinking.effort is not None:
-        budget = min(BUDGETS.get(thinking.effort, LEAST_BUDGET), _MOST_THINKING)
+        budget = min(BUDGETS.get(thinking.effort, MIN_BUDGET), _MAX_THINKING)
     if budget is None and thinking.mode is not None:
         budget = 0 if thinking.mode == "disabled" else -1
     return config if budget is None else {**config, "thinkingBudget": budget}

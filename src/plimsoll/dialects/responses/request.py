@@ -24,7 +24,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message, text_of
 Body = dict[str, Any]
 Item = dict[str, Any]
 ADDED_TOOLS = "additional_tools"
-_LEAST_LIMIT = 16  # tokens; the API rejects a lower output limit
+_MIN_LIMIT = 16  # tokens; the API rejects a lower output limit
 _NAMED = frozenset(
     {"model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "stream"}
     | {"max_output_tokens", "temperature", "top_p"}
@@ -117,7 +117,7 @@ def encode_request(request: ChatRequest, rules: OpenAiRules | None = None) -> Bo
         "tools": tools or None,
         "tool_choice": encode_choice(request.tool_choice, tools) if tools else None,
         "parallel_tool_calls": request.parallel_tool_calls if tools else None,
-        "max_output_tokens": None if limit is None else max(_LEAST_LIMIT, limit),
+        "max_output_tokens": None if limit is None else max(_MIN_LIMIT, limit),
         "temperature": request.temperature if samples else None,
         "top_p": request.top_p if samples else None,
         "reasoning": reasoning or None,

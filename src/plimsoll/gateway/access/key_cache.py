@@ -96,12 +96,12 @@ class KeyCache:
     async def admit(self, key: AccessKey) -> None:
         """Admit one more request. Raises `UsageLimitReached` if the key has no requests left."""
         self.usage.refuse_if_used_up(key)
-        most = key.limits.requests_per_minute
-        if most is not None:
-            seconds = await self._wait_for_request(key.id, most)
+        limit = key.limits.requests_per_minute
+        if limit is not None:
+            seconds = await self._wait_for_request(key.id, limit)
             if seconds:
-                many = counted(most, "request")
-                detail = f"The key {key.name!r} may send {many} per minute. Try again in {seconds} s."
+                requests = counted(limit, "request")
+                detail = f"The key {key.name!r} may send {requests} per minute. Try again in {seconds} s."
                 raise UsageLimitReached(detail, "requests", seconds)
         self.usage.spent(key.id, KeyUsage(requests=1))
 
@@ -135,14 +135,14 @@ class KeyCache:
         """The time by the store's clock."""
         return self._wall() + self._clock_offset
 
-    async def _wait_for_request(self, id: str, most: int) -> int:
+    async def _wait_for_request(self, id: str, limit: int) -> int:
         """0 if a request may be sent now, else the seconds to wait."""
         if self._take(id) is True:
             return 0
         async with self._share_locks.setdefault(id, asyncio.Lock()):
             taken = self._take(id)  # another request may have fetched a share meanwhile
             if taken is None:
-                share: RequestShare = await self._store.reserve_requests(id, most, PART)
+                share: RequestShare = await self._store.reserve_requests(id, limit, PART)
                 self._clock_offset = share.now - self._wall()
                 self._left[id] = _RemainingShare(share.requests, share.start, share.requests == 0)
                 taken = self._left[id].requests > 0

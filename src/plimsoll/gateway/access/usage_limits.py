@@ -281,8 +281,8 @@ def _reached(used: KeyUsage, limits: KeyLimits) -> str:
 
 def _used_up(key: AccessKey, used: KeyUsage, seconds: int, limit: str) -> UsageLimitReached:
     if limit == "tokens":
-        most = counted(key.limits.tokens_per_day or 0, "token")
-        detail = f"The key {key.name!r} may use {most} a day and has used {used.tokens:,}."
+        allowed = counted(key.limits.tokens_per_day or 0, "token")
+        detail = f"The key {key.name!r} may use {allowed} a day and has used {used.tokens:,}."
     else:
         detail = (
             f"The key {key.name!r} may spend {key.limits.money_per_day or 0:,.2f} USD a day and has spent "

@@ -19,7 +19,7 @@ from typing import TypeVar
 from plimsoll.errors import ArchiveError
 
 FILE_NAME = "gateway.db"
-MOST_ROWS = 200_000
+MAX_ROWS = 200_000
 _BUSY_SECONDS = 10.0
 _AT_ONCE = 400  # hashes per query
 _TABLE = """
@@ -148,7 +148,7 @@ class ConversationIndex:
                 number,
             ),
         )  # fmt: skip
-        self._open_db.execute("DELETE FROM chains WHERE number <= ?", (number - MOST_ROWS,))
+        self._open_db.execute("DELETE FROM chains WHERE number <= ?", (number - MAX_ROWS,))
 
     def _recalls(self, chain: Sequence[bytes]) -> dict[bytes, int]:
         found: dict[bytes, int] = {}
@@ -162,4 +162,4 @@ class ConversationIndex:
     def _put_recall(self, hash: bytes, exchanges: int) -> None:
         (number,) = self._open_db.execute("SELECT coalesce(max(number), 0) + 1 FROM recalls").fetchone()
         self._open_db.execute("INSERT OR REPLACE INTO recalls VALUES (?, ?, ?)", (hash, exchanges, number))
-        self._open_db.execute("DELETE FROM recalls WHERE number <= ?", (number - MOST_ROWS,))
+        self._open_db.execute("DELETE FROM recalls WHERE number <= ?", (number - MAX_ROWS,))

@@ -46,7 +46,7 @@ from plimsoll.settings.gateway import GatewaySection
 
 _BYTES_PER_TOKEN = 4  # of JSON, if no usage is reported
 _SOUND_BYTES_PER_TOKEN = 500  # 16 000 bytes and 32 tokens a second (models/media.py)
-_MOST_READ = 1_000_000  # bytes of a reply that are searched for usage
+_MAX_READ = 1_000_000  # bytes of a reply that are searched for usage
 _JSON = b"application/json"
 
 
@@ -187,14 +187,14 @@ async def _relay(
     is_json = named.get(b"content-type", b"").lower().startswith(_JSON)
     try:
         while piece := await answer.read_chunk():
-            if is_json and len(read) <= _MOST_READ:
+            if is_json and len(read) <= _MAX_READ:
                 read += piece
             if ready := mask.feed(piece):
                 await send({"type": "http.response.body", "body": ready, "more_body": True})
     except ProviderError:
         return None  # the reply has begun; the client sees that it is incomplete
     await send({"type": "http.response.body", "body": mask.rest()})
-    return _usage_in(bytes(read), dialect) if len(read) <= _MOST_READ else None
+    return _usage_in(bytes(read), dialect) if len(read) <= _MAX_READ else None
 
 
 def _usage_in(body: bytes, dialect: Dialect) -> Usage | None:

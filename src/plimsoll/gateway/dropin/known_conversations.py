@@ -16,8 +16,10 @@ from plimsoll.gateway.dropin.client_conversation import ClientConversation
 class KnownConversations:
     """The conversations that one process keeps in memory."""
 
-    def __init__(self, most: int, most_bytes: int, forgotten: Callable[[ClientConversation], None]) -> None:
-        self._most, self._most_bytes = most, most_bytes
+    def __init__(
+        self, max_conversations: int, max_bytes: int, forgotten: Callable[[ClientConversation], None]
+    ) -> None:
+        self._max_conversations, self._max_bytes = max_conversations, max_bytes
         self._forgotten = forgotten
         self._by_hash: dict[bytes, ClientConversation] = {}
         self._used: OrderedDict[int, ClientConversation] = OrderedDict()
@@ -51,7 +53,9 @@ class KnownConversations:
         if conversation.chain:
             # Of several that end alike, the most recently used one continues.
             self._by_hash[conversation.chain[-1]] = conversation
-        while self._used and (len(self._used) > self._most or self._memory_bytes > self._most_bytes):
+        while self._used and (
+            len(self._used) > self._max_conversations or self._memory_bytes > self._max_bytes
+        ):
             if next(iter(self._used)) == key and len(self._used) == 1:
                 break
             self._forget(next(iter(self._used)))

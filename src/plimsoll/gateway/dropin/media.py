@@ -19,19 +19,19 @@ from plimsoll.gateway.http.body import LARGE_BYTES
 from plimsoll.messages import Message, media_of
 from plimsoll.models import estimate_messages_tokens_rough
 
-_LEAST_BYTES = 100  # of an image in a request: its type, the keys around it, and some data
+_MIN_BYTES = 100  # of an image in a request: its type, the keys around it, and some data
 _NEAR = 0.8  # share of the byte limit: a request may grow when it is translated
 _WORD = b"image"  # in every image in every wire format: its type, or its media type
 
 
 def may_exceed_limits(raw: bytes, facts: ModelFacts) -> bool:
     """Whether a body may have more bytes or images than a provider accepts. Decodes nothing."""
-    most, most_bytes = facts.card.media.images, facts.card.media.request_bytes
+    max_images, max_bytes = facts.card.media.images, facts.card.media.request_bytes
     if facts.rejects_media:
         return _WORD in raw
-    if most_bytes is not None and len(raw) > most_bytes * _NEAR:
+    if max_bytes is not None and len(raw) > max_bytes * _NEAR:
         return True
-    return most is not None and len(raw) > most * _LEAST_BYTES and raw.count(_WORD) > most
+    return max_images is not None and len(raw) > max_images * _MIN_BYTES and raw.count(_WORD) > max_images
 
 
 class MediaRemover:

@@ -16,7 +16,7 @@ from functools import cache
 from plimsoll.agent.compaction_record import record_of
 from plimsoll.archive import UsageRecord
 from plimsoll.archive.keys import KeyUsage
-from plimsoll.caching.pricing import most_money
+from plimsoll.caching.pricing import max_money
 from plimsoll.dialects import Dialect, Usage
 from plimsoll.gateway.dropin.client_request import ClientRequest
 from plimsoll.gateway.dropin.output_limits import SMALL_BYTES, estimated_prompt
@@ -30,37 +30,37 @@ from plimsoll.models import ModelCard, estimate_tokens
 MARGIN = 1.25
 BYTES_PER_TOKEN = 2  # the densest common text: digits, hashes, minified code
 UNSEEN_PER_SECOND = 100  # tokens per second of fast models
-MOST_CHOICES = 128  # OpenAI's limit for `n`
+MAX_CHOICES = 128  # OpenAI's limit for `n`
 _FOLD_BYTES = 65_536
 
 
 def max_usage(request: ClientRequest, facts: ModelFacts, ratio: float, has_summary: bool) -> KeyUsage:
     """The most that a request can use; `has_summary`: a model may summarise the conversation first."""
-    prompt = most_prompt(request, facts, ratio)
+    prompt = max_prompt_tokens(request, facts, ratio)
     if has_summary and len(request.raw) >= facts.tracking_threshold:
         prompt *= 2
-    return max_spending(facts.card, prompt, most_output(request, facts.card))
+    return max_spending(facts.card, prompt, max_reply_tokens(request, facts.card))
 
 
 def max_spending(card: ModelCard, prompt: int, output: int) -> KeyUsage:
     """Tokens and money of a request, at the highest price for its prompt."""
-    return KeyUsage(0, prompt + output, most_money(card, prompt, output))
+    return KeyUsage(0, prompt + output, max_money(card, prompt, output))
 
 
-def most_prompt(request: ClientRequest, facts: ModelFacts, ratio: float) -> int:
+def max_prompt_tokens(request: ClientRequest, facts: ModelFacts, ratio: float) -> int:
     """An upper bound of the prompt's tokens, at most the upstream's window."""
     if len(request.raw) > SMALL_BYTES:
         return min(len(request.raw) // BYTES_PER_TOKEN, facts.window)
     return min(facts.window, round(MARGIN * max(1.0, ratio) * estimated_prompt(request)) + 16)
 
 
-def most_output(request: ClientRequest, card: ModelCard) -> int:
+def max_reply_tokens(request: ClientRequest, card: ModelCard) -> int:
     """An upper bound of the reply's tokens: the client's limit, or the model's."""
     # Of two fields with the same meaning, upstreams read one or the other.
     limit = max(request.dialect.limits(request.body).values(), default=card.output_cap)
     if card.known:
         limit = min(limit, card.output_cap)
-    return limit * min(request.dialect.choices(request.body), MOST_CHOICES)
+    return limit * min(request.dialect.choices(request.body), MAX_CHOICES)
 
 
 class OutputEstimate:
@@ -141,7 +141,7 @@ class Meter:
         if self._sent is not None and not self.out.client_request.is_stream and self.reported is None:
             written = round(UNSEEN_PER_SECOND * (self._clock() - self._sent))
             self.reported = Usage(
-                completion_tokens=min(most_output(self.out.client_request, self.out.facts.card), written)
+                completion_tokens=min(max_reply_tokens(self.out.client_request, self.out.facts.card), written)
             )
 
     def record(self) -> UsageRecord | None:

@@ -116,9 +116,9 @@ class RecallRelay:
         send: Send,
         parts: RecallParts,
         keep: Keep | None,
-        most_bytes: int,
+        max_bytes: int,
     ) -> None:
-        self._request, self._send, self._keep, self._most_bytes = request, send, keep, most_bytes
+        self._request, self._send, self._keep, self._max_bytes = request, send, keep, max_bytes
         self._store, self._tool = parts.store, parts.tool
         self._rounds_left, self._tokens_left = parts.rounds, parts.tokens
         self._rounds: list[list[Message]] = []
@@ -149,7 +149,7 @@ class RecallRelay:
     async def _whole(
         self, out: UpstreamRequest, answer: UpstreamResponse, meter: Meter
     ) -> ClientRequest | None:
-        body, dialect = await answer.read_all(self._most_bytes), out.client_request.dialect
+        body, dialect = await answer.read_all(self._max_bytes), out.client_request.dialect
         try:
             reply = out.target.dialect.decode_reply(jsontext.read(body))
         except (MalformedReply, ValueError, RecursionError) as error:
@@ -193,7 +193,7 @@ class RecallRelay:
                         _note_usage(deltas, meter)
                         await self._pass_on(out, event, deltas, meter)
             else:
-                deltas = decoder.feed_whole(jsontext.read(await answer.read_all(self._most_bytes)))
+                deltas = decoder.feed_whole(jsontext.read(await answer.read_all(self._max_bytes)))
                 _note_usage(deltas, meter)
                 self._is_encoded = True
                 await self._pass_on(out, None, deltas, meter)

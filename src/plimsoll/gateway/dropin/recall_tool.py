@@ -28,7 +28,7 @@ _UNAVAILABLE = "The stored conversation cannot be read at the moment."
 _SPENT = "The limit for recalled content in this answer is reached. Answer with what you have."
 _HITS = 5  # messages per search
 _PAGE_CHARACTERS = 32_000
-_LEAST_TOKENS = 32  # with less room, no page is sent
+_MIN_TOKENS = 32  # with less room, no page is sent
 
 
 class RecallTool:
@@ -44,7 +44,7 @@ class RecallTool:
         results: list[Message] = []
         for call in recall_calls(message):
             text = _SPENT
-            if tokens >= _LEAST_TOKENS:
+            if tokens >= _MIN_TOKENS:
                 text = await self._answer(arguments_of(call) or {}, conversation, tokens)
             tokens -= estimate_tokens(text)
             results.append(

@@ -73,8 +73,10 @@ class Recovery:
             out.facts = self._windows.learn(out.endpoint, out.model, limit, credible)
             tokens = max(estimated, limit or 0)
             # Without a number from the upstream, all we know is that this was too much.
-            least = replace(out.facts.card, window=max(_SMALLEST, int(tokens * _LESS)), input_cap=None)
-            facts = out.facts if limit or tokens >= out.facts.window else replace(out.facts, card=least)
+            smaller_card = replace(out.facts.card, window=max(_SMALLEST, int(tokens * _LESS)), input_cap=None)
+            facts = (
+                out.facts if limit or tokens >= out.facts.window else replace(out.facts, card=smaller_card)
+            )
             if not await self._compactor.compact(conversation, tokens, facts, "overflow", out.model):
                 return False
             out.set_view(conversation)

@@ -58,7 +58,12 @@ class ReplyReader:
 
 
 async def relay(
-    send: Send, out: UpstreamRequest, answer: UpstreamResponse, most: int, meter: Meter, keep: Keep | None
+    send: Send,
+    out: UpstreamRequest,
+    answer: UpstreamResponse,
+    max_bytes: int,
+    meter: Meter,
+    keep: Keep | None,
 ) -> None:
     """Send a reply to the client and report its usage to the meter.
 
@@ -66,13 +71,13 @@ async def relay(
     """
     if out.is_translated:
         pass_on = _translated_stream if out.client_request.is_stream else _translated_whole
-        await pass_on(send, out, answer, most, meter, keep)
+        await pass_on(send, out, answer, max_bytes, meter, keep)
     elif is_stream(answer.headers):
         await _stream(
             send, out, answer, meter, ReplyReader(out.client_request.dialect, keep) if keep else None
         )
     else:
-        body = await answer.read_all(most)
+        body = await answer.read_all(max_bytes)
         usage = usage_in(out.client_request.dialect, body)
         _meter_whole(meter, body, usage)
         if keep is not None:
@@ -122,9 +127,14 @@ async def _stream(
 
 
 async def _translated_whole(
-    send: Send, out: UpstreamRequest, answer: UpstreamResponse, most: int, meter: Meter, keep: Keep | None
+    send: Send,
+    out: UpstreamRequest,
+    answer: UpstreamResponse,
+    max_bytes: int,
+    meter: Meter,
+    keep: Keep | None,
 ) -> None:
-    body = await answer.read_all(most)
+    body = await answer.read_all(max_bytes)
     try:
         reply: Reply = out.target.dialect.decode_reply(jsontext.read(body))
     except (MalformedReply, ValueError, RecursionError) as error:
@@ -138,7 +148,12 @@ async def _translated_whole(
 
 
 async def _translated_stream(
-    send: Send, out: UpstreamRequest, answer: UpstreamResponse, most: int, meter: Meter, keep: Keep | None
+    send: Send,
+    out: UpstreamRequest,
+    answer: UpstreamResponse,
+    max_bytes: int,
+    meter: Meter,
+    keep: Keep | None,
 ) -> None:
     decoder = out.target.dialect.decoder()
     wants_usage = out.canonical is not None and out.canonical.include_usage
@@ -169,7 +184,7 @@ async def _translated_stream(
                     if event.data.strip():
                         await pass_on(decoder.feed(event.event, event.decoded()))
         else:
-            await pass_on(decoder.feed_whole(jsontext.read(await answer.read_all(most))))
+            await pass_on(decoder.feed_whole(jsontext.read(await answer.read_all(max_bytes))))
         failure: Failure | None = decoder.failure
         if failure is None and not decoder.complete:
             raise BrokenReply("The upstream's reply was cut off.", status=502)

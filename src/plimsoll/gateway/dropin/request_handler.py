@@ -66,7 +66,7 @@ from plimsoll.secrets import masked
 log = logging.getLogger(__name__)
 _QUERY = "!$%&'()*+,-./:;=?@_~"  # characters that a query may contain unescaped (RFC 3986)
 _ERROR_BYTES = 1_000_000
-_MOST_ATTEMPTS = 5  # one each for a shorter answer, a compaction, fewer images, and not asking for usage
+_MAX_ATTEMPTS = 5  # one each for a shorter answer, a compaction, fewer images, and not asking for usage
 Reserve = Callable[[str | None, KeyUsage], AbstractAsyncContextManager[None]]
 _OVERFLOWS = frozenset({400, 413, 422})  # statuses of an upstream's "prompt is too long"
 
@@ -248,7 +248,7 @@ class RequestHandler:
 
     async def _send(self, out: UpstreamRequest, meter: Meter) -> tuple[UpstreamResponse, bytes | None]:
         """The upstream's answer, and its body if it is a refusal. Refusals that a rewrite avoids are retried."""
-        for attempt in range(1, _MOST_ATTEMPTS + 1):
+        for attempt in range(1, _MAX_ATTEMPTS + 1):
             url = out.target.url_for(out.model, out.client_request.is_stream)
             call = self.call(out.client_request, out.target, url, out.body)
             first_byte = None if out.client_request.is_stream else self._options.timeouts.whole_reply
@@ -269,7 +269,7 @@ class RequestHandler:
                 return answer, None
             meter.refused()
             body = overflow or await answer.read_all(_ERROR_BYTES)
-            if attempt == _MOST_ATTEMPTS or answer.status not in _OVERFLOWS:
+            if attempt == _MAX_ATTEMPTS or answer.status not in _OVERFLOWS:
                 break
             if self.writer.stop_asking_for_usage(out, body):
                 continue

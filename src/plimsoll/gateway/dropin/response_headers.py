@@ -17,7 +17,7 @@ from plimsoll.dialects import Usage
 from plimsoll.gateway.asgi import Header
 from plimsoll.gateway.dropin.upstream_request import UpstreamRequest
 
-_MOST_NAMED = 60  # dropped fields, of at most 100 characters each: clients accept headers of 8,000 bytes
+_MAX_NAMED = 60  # dropped fields, of at most 100 characters each: clients accept headers of 8,000 bytes
 
 
 def opening_headers(out: UpstreamRequest) -> list[Header]:
@@ -30,7 +30,7 @@ def opening_headers(out: UpstreamRequest) -> list[Header]:
     if out.conversation is not None and out.conversation.stored_name:
         headers.append((b"x-plimsoll-session", out.conversation.stored_name.encode()))
     if out.dropped:
-        headers.append((b"x-plimsoll-dropped", ", ".join(out.dropped[:_MOST_NAMED]).encode()))
+        headers.append((b"x-plimsoll-dropped", ", ".join(out.dropped[:_MAX_NAMED]).encode()))
     return headers
 
 

@@ -36,7 +36,7 @@ from plimsoll.models import card_for
 from plimsoll.request_compaction import WireRequest, unchanged, wire_dialect
 
 COMPACT_PATH = "/v1/compact"
-_MOST = (
+_MAX_TOKENS = (
     1_000_000_000  # tokens or messages; a number that no float holds cannot be compared with a share of it
 )
 
@@ -48,10 +48,10 @@ class CompactionOptions(BaseModel):
 
     request: dict[str, Any]
     dialect: str = "openai"
-    window: int | None = Field(default=None, ge=1, le=_MOST)
-    current_tokens: int | None = Field(default=None, ge=1, le=_MOST)
-    target_tokens: int | None = Field(default=None, ge=1, le=_MOST)
-    protect_last_n: int | None = Field(default=None, ge=1, le=_MOST)
+    window: int | None = Field(default=None, ge=1, le=_MAX_TOKENS)
+    current_tokens: int | None = Field(default=None, ge=1, le=_MAX_TOKENS)
+    target_tokens: int | None = Field(default=None, ge=1, le=_MAX_TOKENS)
+    protect_last_n: int | None = Field(default=None, ge=1, le=_MAX_TOKENS)
     focus: str | None = None
     only_if_due: bool = False
 
@@ -84,8 +84,8 @@ class StatelessCompactor:
         compactor.trigger.measure_fixed_part(given.messages, given.tools_tokens)
         writer = card_for(compactor.model)
         # What a caller says about its request must not decide how much of its limit is reserved.
-        most = min(max(tokens, estimated), writer.window) if compactor.model else 0
-        need = max_spending(writer, most, 0)
+        prompt_tokens = min(max(tokens, estimated), writer.window) if compactor.model else 0
+        need = max_spending(writer, prompt_tokens, 0)
         async with self.reserve(current_key(), need):
             attempt = await compactor.compact(given.messages, tokens, "manual", options.focus)
         note_compaction(attempt.event, attempt.spent)

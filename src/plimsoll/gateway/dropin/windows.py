@@ -20,8 +20,8 @@ from plimsoll.providers import Endpoint
 from plimsoll.providers.stated_limits import LEARNED_SECONDS
 
 Key = tuple[str, str, tuple[str, ...]]  # address, model, betas
-MOST_MODELS = 256  # clients may send any name
-MOST_RATIOS = 4_096
+MAX_MODELS = 256  # clients may send any name
+MAX_RATIOS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Windows:
         found = self._facts.get(key)
         if found is None:
             found = self._facts[key] = self._made(replace(endpoint, model=model))
-            while len(self._facts) > MOST_MODELS:
+            while len(self._facts) > MAX_MODELS:
                 forgotten, _ = self._facts.popitem(last=False)
                 self._expires.pop(forgotten, None)
         return found
@@ -119,7 +119,7 @@ class Windows:
         key = owner, endpoint.base_url, model
         self._ratios[key] = ratio
         self._ratios.move_to_end(key)
-        if len(self._ratios) > MOST_RATIOS:
+        if len(self._ratios) > MAX_RATIOS:
             self._ratios.popitem(last=False)
 
     def _keep(self, endpoint: Endpoint, model: str, facts: ModelFacts) -> None:

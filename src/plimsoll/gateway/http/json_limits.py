@@ -12,23 +12,23 @@ import re
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
-def has_more_elements(raw: bytes, most: int) -> bool:
+def has_more_elements(raw: bytes, limit: int) -> bool:
     """Whether the JSON has more than `most` lists, objects and commas; exact if it is valid."""
-    if 2 * len(raw) <= 3 * most:
+    if 2 * len(raw) <= 3 * limit:
         return False  # valid JSON has at most two elements in three bytes: [],[],… Counting is slower than parsing.
-    return _counted(raw) > most and _counted(_STRING.sub(b"", raw)) > most
+    return _counted(raw) > limit and _counted(_STRING.sub(b"", raw)) > limit
 
 
 def _counted(raw: bytes) -> int:
     return raw.count(b"[") + raw.count(b"{") + raw.count(b",")
 
 
-def is_deeper(body: object, raw: bytes, most: int) -> bool:
+def is_deeper(body: object, raw: bytes, limit: int) -> bool:
     """Whether a value, parsed from `raw`, nests lists and objects deeper than `most`."""
-    if raw.count(b"[") + raw.count(b"{") <= most:
+    if raw.count(b"[") + raw.count(b"{") <= limit:
         return False
     level = [body] if isinstance(body, dict | list) else []
-    for _ in range(most):
+    for _ in range(limit):
         level = [
             inner
             for outer in level

@@ -11,7 +11,7 @@ from typing import Any
 
 from plimsoll.gateway.asgi import Send
 
-_LEAST = 16  # masked from this many bytes of a key's start or end; shorter parts occur in ordinary text
+_MIN_BYTES = 16  # masked from this many bytes of a key's start or end; shorter parts occur in ordinary text
 _MASK = b"[key]"
 
 
@@ -67,10 +67,10 @@ def without(data: bytes, keys: Sequence[bytes]) -> bytes:
     for key in keys:
         if key in data:
             data = data.replace(key, _masked(len(key)))
-        start, end = key[:_LEAST], key[-_LEAST:]
-        if len(key) > _LEAST and start in data:
+        start, end = key[:_MIN_BYTES], key[-_MIN_BYTES:]
+        if len(key) > _MIN_BYTES and start in data:
             data = _without_starts(data, key, start)
-        if len(key) > _LEAST and end in data:
+        if len(key) > _MIN_BYTES and end in data:
             data = _without_starts(data[::-1], key[::-1], end[::-1])[::-1]
     return data
 

@@ -53,7 +53,7 @@ class LimitedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.url = b""
-        self.most = config.h11_max_incomplete_event_size or DEFAULT_BYTES
+        self.max_head_bytes = config.h11_max_incomplete_event_size or DEFAULT_BYTES
         self._head_bytes = 0  # bytes of requests whose headers are incomplete
         self._read_bytes = 0  # bytes of the last read
         self._is_in_head = True
@@ -76,17 +76,17 @@ class LimitedProtocol(HttpToolsProtocol):
             self._head_bytes += len(data)
         super().data_received(data)
         if self._is_in_head and not self.transport.is_closing():
-            if self._head_bytes > self.most:
+            if self._head_bytes > self.max_head_bytes:
                 self._refuse(_TOO_LARGE)
             elif self._head_bytes:
                 self._wait_for_head()  # the first bytes of another request on this connection
 
     def on_headers_complete(self) -> None:
         # Another request may begin in the middle of a read; those bytes are not counted as its own.
-        may_be_too_large = self._head_bytes + self._read_bytes > self.most
+        may_be_too_large = self._head_bytes + self._read_bytes > self.max_head_bytes
         self._is_in_head, self._head_bytes = False, 0
         self._stop_waiting()
-        if may_be_too_large and self._head_size() > self.most:
+        if may_be_too_large and self._head_size() > self.max_head_bytes:
             raise _HeadTooLarge
         super().on_headers_complete()
 
@@ -108,7 +108,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Log nothing: clients try an upgrade and continue without it."""
 
     def send_400_response(self, msg: str) -> None:
-        if self._head_size() > self.most:
+        if self._head_size() > self.max_head_bytes:
             self._refuse(_TOO_LARGE)
         else:
             super().send_400_response(msg)

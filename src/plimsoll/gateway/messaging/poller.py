@@ -20,7 +20,7 @@ from plimsoll.gateway.sessions import SessionService
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-_MOST_LOOKS = 50  # reads of waiting messages before the first answer
+_MAX_LOOKS = 50  # reads of waiting messages before the first answer
 _log = logging.getLogger(__name__)
 
 
@@ -55,7 +55,7 @@ class Poller:
                 await self._keep(batch, position)
                 position, pause = batch.position, self._pause
                 # Read all waiting messages before answering, so that they are answered together.
-                looks = looks + 1 if batch.messages and looks < _MOST_LOOKS else 0
+                looks = looks + 1 if batch.messages and looks < _MAX_LOOKS else 0
                 if not looks:
                     self.rooms.wake()
             except (PlatformFailed, ArchiveError) as error:

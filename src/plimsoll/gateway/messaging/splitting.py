@@ -9,7 +9,7 @@ dropped. Pure.
 from collections.abc import Callable
 
 _CUTS = ("\n\n", "\n", " ")
-_LEAST = 0.4  # of a message: a cut that leaves less is used only if no other kind of cut leaves more
+_MIN_SHARE = 0.4  # of a message: a cut that leaves less is used only if no other kind of cut leaves more
 
 
 def split(text: str, longest: int, size: Callable[[str], int] = len) -> list[str]:
@@ -36,6 +36,6 @@ def _cut(text: str, room: int) -> int:
     for mark in _CUTS:
         # A separator right after what fits may be the cut too: it is dropped.
         found = text.rfind(mark, 1, room + len(mark))
-        if found >= room * _LEAST:
+        if found >= room * _MIN_SHARE:
             return found
     return room

@@ -39,12 +39,12 @@ class _OpenSession:
 
 
 class OpenSessions:
-    """Sessions by owner and id; at most `waiting` messages wait in one, at most `most` idle ones stay open."""
+    """Sessions by owner and id; at most `waiting` messages wait in one, at most `max_idle` idle ones stay open."""
 
     def __init__(
-        self, join: Callable[[Archive, str], Awaitable[OpenConversation]], waiting: int, most: int
+        self, join: Callable[[Archive, str], Awaitable[OpenConversation]], waiting: int, max_idle: int
     ) -> None:
-        self._join, self._waiting, self._most = join, waiting, most
+        self._join, self._waiting, self._max_idle = join, waiting, max_idle
         self._by_key: OrderedDict[tuple[Owner, str], _OpenSession] = OrderedDict()
 
     def __len__(self) -> int:
@@ -95,6 +95,6 @@ class OpenSessions:
 
     async def _shrink(self) -> None:
         unused = [key for key, session in self._by_key.items() if not session.present]
-        for key in unused[: max(0, len(unused) - self._most)]:
+        for key in unused[: max(0, len(unused) - self._max_idle)]:
             session = self._by_key.pop(key)
             await session.leave()

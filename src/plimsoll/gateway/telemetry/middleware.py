@@ -18,7 +18,7 @@ from plimsoll.gateway.telemetry.dispatcher import TelemetryDispatcher
 from plimsoll.gateway.telemetry.request_facts import CURRENT, RequestFacts
 
 REQUEST_HEADER = b"x-plimsoll-request"
-MOST_BODY_BYTES = 65_536  # bytes of a request and of a reply in the log, if contents are logged
+MAX_BODY_BYTES = 65_536  # bytes of a request and of a reply in the log, if contents are logged
 
 
 class _UnsentPiece:
@@ -132,6 +132,6 @@ def _recording(receive: Receive, body: bytearray) -> Receive:
 
 
 def _keep(body: bytearray, piece: bytes) -> None:
-    room = MOST_BODY_BYTES - len(body)
+    room = MAX_BODY_BYTES - len(body)
     if room > 0:
         body += piece[:room]

@@ -32,7 +32,7 @@ _UNPRINTABLE = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ud800-\\udfff\\ufeff]"
 )
 _ALWAYS = ("seconds", "bytes")  # logged even if zero
-_MOST_WAITING = 10_000  # queued lines; more are dropped
+_MAX_WAITING = 10_000  # queued lines; more are dropped
 
 
 class RequestLog:
@@ -198,7 +198,7 @@ def start_log(form: LogForm, stream: TextIO | None = None) -> LogThread:
     """Send this process's log to standard error. Stop it at the end."""
     # No line names a thread, process or task; looking them up takes a quarter of a record's cost.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    lines: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)
+    lines: queue.Queue[logging.LogRecord] = queue.Queue(_MAX_WAITING)
     target = stream or sys.stderr
     writer = logging.StreamHandler(target)
     is_text = form == "text" or (form == "auto" and target.isatty())

@@ -23,7 +23,7 @@ from plimsoll.providers import Timeouts
 from plimsoll.providers.error_messages import ErrorSource, error_for
 from plimsoll.secrets import masked
 
-MOST_KEPT = 512  # per upstream
+MAX_KEPT = 512  # per upstream
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +103,15 @@ class UpstreamResponse:
             self.close()
         return piece
 
-    async def read_all(self, most: int) -> bytes:
+    async def read_all(self, max_bytes: int) -> bytes:
         """The whole body; raises `BrokenReply` if it has more than `most` bytes."""
         pieces, size = [], 0
         while piece := await self.read_chunk():
             pieces.append(piece)
             size += len(piece)
-            if size > most:
+            if size > max_bytes:
                 self.close()
-                raise self._pool.error(self.call, "broken", f"it has more than {most:,} bytes")
+                raise self._pool.error(self.call, "broken", f"it has more than {max_bytes:,} bytes")
         return b"".join(pieces)
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ class Pool:
     def give_back(self, origin: Origin, connection: Connection) -> None:
         """Keep a connection that can serve another request; close any other."""
         kept = self._kept.setdefault(origin, deque())
-        if connection.is_reusable and len(kept) < MOST_KEPT:
+        if connection.is_reusable and len(kept) < MAX_KEPT:
             kept.append(connection)
         else:
             connection.close()

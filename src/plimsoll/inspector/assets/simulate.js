@@ -3,8 +3,8 @@
 // The log is append-only, so one request's prompt is a prefix of the next until a compaction; no text is needed to know
 // what a cache would have read. tests/peers/test_inspector.py compares the results with the simulator in Python.
 const P = globalThis.Plimsoll;
-const ON_ITS_WAY = 5, LEAST_GAIN = 1.5, MOST_REQUESTS = 200, STEP = 1000; // as in caching/cost_policy.py
-const SUMMARY_SHARE = 0.2, LEAST_SUMMARY = 2000, MOST_SUMMARY = 12000, WINDOW_SHARE = 0.05; // as in context/budget.py
+const ON_ITS_WAY = 5, MIN_GAIN = 1.5, MAX_REQUESTS = 200, STEP = 1000; // as in caching/cost_policy.py
+const SUMMARY_SHARE = 0.2, MIN_SUMMARY = 2000, MAX_SUMMARY = 12000, WINDOW_SHARE = 0.05; // as in context/budget.py
 const PROTECTED = 20; // messages; compression.protect_last_n
 const FIRST_EXCHANGE = 3;
 const AUTOMATIC_STEP = 128; // tokens; automatic caches count in such steps
@@ -32,8 +32,8 @@ function lifetimeOf(card, ttl) {
 }
 
 function summarySize(removed, window) {
-  const most = Math.min(window * WINDOW_SHARE, MOST_SUMMARY);
-  return Math.round(Math.min(Math.max(removed * SUMMARY_SHARE, LEAST_SUMMARY), most));
+  const most = Math.min(window * WINDOW_SHARE, MAX_SUMMARY);
+  return Math.round(Math.min(Math.max(removed * SUMMARY_SHARE, MIN_SUMMARY), most));
 }
 
 // Whether a lighter prompt pays now: `compaction_pays` of caching/cost_policy.py.
@@ -42,7 +42,7 @@ function pays(card, ttl, history, tokens, target, window, now) {
   const lifetime = lifetimeOf(card, ttl);
   const steady = lifetime ? prices.read : prices.input;
   const removed = tokens - target;
-  if (removed <= 0 || tokens < target * LEAST_GAIN || steady <= 0) return false;
+  if (removed <= 0 || tokens < target * MIN_GAIN || steady <= 0) return false;
   const isWarm = lifetime && history.last !== null && now - history.last + ON_ITS_WAY < lifetime;
   const premium = lifetime ? Math.max(0, prices.write[ttl] - prices.read) : 0;
   const summary = (weight) =>
@@ -52,7 +52,7 @@ function pays(card, ttl, history, tokens, target, window, now) {
     ? usd(Math.max(0, target - Math.max(0, tokens - history.tokens)), premium) : usd(target - tokens, premium);
   const price = written + summary(tokens);
   const each = (summary(tokens) - summary(tokens - step)) / step;
-  const ahead = usd(removed * Math.min(history.requests, MOST_REQUESTS), steady);
+  const ahead = usd(removed * Math.min(history.requests, MAX_REQUESTS), steady);
   return price - each * removed <= usd(history.carried, steady) && price <= ahead;
 }
 
@@ -94,7 +94,7 @@ P.simulate = (derived, options) => {
     if (last > head + 1 && (isDue || (options.policy === "cost" && pays(card, options.ttl, history, prompt, target, window, now)))) {
       const start = tailStart(tokens, roles, Math.max(from, head + 1), last, budget);
       const removed = (from > head ? summary + sums(from, start - 1) : sums(head + 1, start - 1));
-      if (removed > LEAST_SUMMARY && start > head + 1) {
+      if (removed > MIN_SUMMARY && start > head + 1) {
         const size = summarySize(removed, window);
         const isWarm = lifetime && history.last !== null && now - history.last + ON_ITS_WAY < lifetime;
         const prices = pricesOf(card, prompt);

@@ -66,8 +66,8 @@ class SummaryModel:
     def window(self) -> int:
         """The known maximum tokens of one request; its provider may also limit the bytes."""
         known = self._learned if self._clock() < self._learned_until else self.candidate.window
-        most_bytes = self.candidate.card.media.request_bytes
-        return known if most_bytes is None else min(known, most_bytes // _BYTES_PER_TOKEN)
+        max_bytes = self.candidate.card.media.request_bytes
+        return known if max_bytes is None else min(known, max_bytes // _BYTES_PER_TOKEN)
 
     def shrink(self, prompt_tokens: int) -> None:
         """Halve the window for a while: a request of this many tokens, by our estimate, had too many bytes."""

@@ -26,7 +26,7 @@ from plimsoll.installation import install_command
 from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.local.model import DEFAULT_CONTEXT, embedded_model
 
-MOST_THREADS = 4
+MAX_THREADS = 4
 LONGEST_ANSWER = 2_048  # if a request sets no limit: small models may never stop by themselves
 _START = 120.0  # seconds to load a model
 _STOP = 3.0
@@ -152,7 +152,7 @@ def stop_shared() -> None:
 
 def usual_threads() -> int:
     """Threads for a model: they wait for each other at every step, so one that shares its core slows all of them."""
-    return max(1, min(MOST_THREADS, (os.cpu_count() or 1) - 1))
+    return max(1, min(MAX_THREADS, (os.cpu_count() or 1) - 1))
 
 
 def can_serve() -> bool:

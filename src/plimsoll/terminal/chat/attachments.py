@@ -23,7 +23,7 @@ from plimsoll.tools.files import ReadFile
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 LONG_PASTE = 10  # lines from which a paste is folded at the prompt
 LONG_TEXT = 2_000  # characters from which a paste is folded
-MOST_KEPT = 100  # pastes, and images, per chat
+MAX_KEPT = 100  # pastes, and images, per chat
 T = TypeVar("T")
 _MENTION = re.compile(r'(?<![\w@/])@(?:"([^"]+)"|([^\s"]+))')
 _SUFFIX = re.compile(r"\.[A-Za-z]\w{0,7}$")
@@ -94,7 +94,7 @@ class Attachments:
 
 def _kept(known: dict[str, T], mark: str, value: T) -> str:
     """Keep a value under its placeholder; drops the oldest if there are too many."""
-    while len(known) >= MOST_KEPT:
+    while len(known) >= MAX_KEPT:
         del known[next(iter(known))]
     known[mark] = value
     return mark

@@ -12,7 +12,7 @@ from plimsoll.models import shipped_cards
 from plimsoll.terminal.chat.attachments import mention
 from plimsoll.terminal.chat.commands import ALL, SlashCommand
 
-MOST_PATHS = 50
+MAX_PATHS = 50
 _MENTION = re.compile(r'(?<![\w@/])@("?)([^\s"]*|(?<=")[^"]*)$')
 
 
@@ -57,7 +57,7 @@ class ChatCompleter(Completer):
         except OSError:
             return
         shown = [one for one in found if start.startswith(".") or not one[0].startswith(".")]
-        for name, is_folder in shown[:MOST_PATHS]:
+        for name, is_folder in shown[:MAX_PATHS]:
             whole = f"{folder}/{name}" if folder or typed.startswith("/") else name
             ending = "/" if is_folder else ""
             yield Completion(f"{mention(Path(whole))}{ending}", -length, f"{name}{ending}")

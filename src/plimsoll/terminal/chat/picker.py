@@ -19,7 +19,7 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 
 from plimsoll.terminal.chat.status_lines import fitted
 
-MOST_ROWS = 10
+MAX_ROWS = 10
 _AROUND = 6  # rows of the terminal left for the heading and earlier output
 HOW = "type to filter · ↑ ↓ move · Enter opens · Esc cancels"
 
@@ -84,7 +84,7 @@ class _Picker:
         size = self.app.output.get_size()
         heading = f"{self.title}: {self.choices.filter}" if self.choices.filter else self.title
         drawn: StyleAndTextTuples = [("bold", f"{fitted(heading, size.columns - 1)}\n")]
-        rows = max(1, min(MOST_ROWS, size.rows - _AROUND))
+        rows = max(1, min(MAX_ROWS, size.rows - _AROUND))
         lines = self.choices.lines(size.columns, rows)
         for is_here, line in lines:
             drawn.append(("bold" if is_here else "", f"{'›' if is_here else ' '} {line}\n"))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches, unified_diff
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_MOST_LINES = 20_000  # of a text that is searched for similar text
+_MAX_LINES = 20_000  # of a text that is searched for similar text
 _LONGEST_EXCERPT = 1_200
 _LONGEST_DIFF = 6_000
-_MOST_COMPARED = 2_000  # lines on each side; the comparison is quadratic
+_MAX_COMPARED = 2_000  # lines on each side; the comparison is quadratic
 
 
 class EditMismatch(ValueError):
@@ -58,7 +58,7 @@ def difference(name: str, before: str, after: str, longest: int | None = _LONGES
     low = max(0, start - around)
     old_part = old[low : len(old) - max(0, end - around)]
     new_part = new[low : len(new) - max(0, end - around)]
-    if max(len(old_part), len(new_part)) > _MOST_COMPARED:
+    if max(len(old_part), len(new_part)) > _MAX_COMPARED:
         return f"{name}: {len(old):,} lines became {len(new):,}"
     lines = list(unified_diff(old_part, new_part, n=around))[2:]
     body = "".join(line if line.endswith("\n") else f"{line}\n" for line in _moved(lines, low))
@@ -104,7 +104,7 @@ def _places(text: str, old: str) -> list[int]:
 
 
 def _not_found(text: str, old: str) -> str:
-    lines = text.split("\n")[:_MOST_LINES]
+    lines = text.split("\n")[:_MAX_LINES]
     wanted = old.strip("\n").split("\n")
     at = _ignoring_space(lines, wanted)
     if at is not None:

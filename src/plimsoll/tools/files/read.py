@@ -22,7 +22,7 @@ from plimsoll.tools.workspace import Workspace
 
 _LINES = 2_000
 _WIDEST = 2_000  # characters of a line if several are shown
-_MOST_ENTRIES = 500
+_MAX_ENTRIES = 500
 _LARGEST_IMAGE = 3_700_000  # bytes; providers accept 5 MB of base64
 _IMAGES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF87a", "image/gif"),
@@ -116,7 +116,7 @@ def _listing(path: Path, place: Workspace) -> str:
     with os.scandir(path) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     lines = []
-    for entry in found[:_MOST_ENTRIES]:
+    for entry in found[:_MAX_ENTRIES]:
         if entry.is_dir():
             lines.append(f"{entry.name}/")
         else:
@@ -124,7 +124,7 @@ def _listing(path: Path, place: Workspace) -> str:
             lines.append(
                 f"{entry.name} -> {Path(entry.path).readlink()}" if entry.is_symlink() else entry.name + size
             )
-    more = [f"[… {len(found) - _MOST_ENTRIES:,} more]"] if len(found) > _MOST_ENTRIES else []
+    more = [f"[… {len(found) - _MAX_ENTRIES:,} more]"] if len(found) > _MAX_ENTRIES else []
     return "\n".join([f"{place.shown(path)}/: {len(found):,} entries", *lines, *more])
 
 

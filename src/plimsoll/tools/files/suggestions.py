@@ -9,8 +9,8 @@ from pathlib import Path
 
 from plimsoll.tools.workspace import Workspace
 
-_MOST_NAMES = 5
-_MOST_LOOKED_AT = 5_000  # entries; searching more is not worth it
+_MAX_NAMES = 5
+_MAX_LOOKED_AT = 5_000  # entries; searching more is not worth it
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
@@ -31,15 +31,15 @@ def nearest(path: Path, place: Workspace) -> list[str]:
     wanted = path.relative_to(parent).parts[0] if path != parent else path.name
     siblings = _names(parent)
     lowered = {name.lower(): name for name in siblings}
-    close = [lowered[name] for name in get_close_matches(wanted.lower(), lowered, _MOST_NAMES, 0.6)]
+    close = [lowered[name] for name in get_close_matches(wanted.lower(), lowered, _MAX_NAMES, 0.6)]
     found = [place.shown(parent / name) for name in close]
     found += [place.shown(other) for other in _same_name(path.name, place.root)]
-    return list(dict.fromkeys(found))[:_MOST_NAMES]
+    return list(dict.fromkeys(found))[:_MAX_NAMES]
 
 
 def _names(directory: Path) -> list[str]:
     try:
-        return sorted(entry.name for entry in directory.iterdir())[:_MOST_LOOKED_AT]
+        return sorted(entry.name for entry in directory.iterdir())[:_MAX_LOOKED_AT]
     except OSError:
         return []
 
@@ -52,6 +52,6 @@ def _same_name(name: str, root: Path) -> list[Path]:
         looked_at += len(folders) + len(names)
         if name in names or name in folders:
             found.append(Path(folder, name))
-        if looked_at > _MOST_LOOKED_AT or len(found) >= _MOST_NAMES:
+        if looked_at > _MAX_LOOKED_AT or len(found) >= _MAX_NAMES:
             break
     return found

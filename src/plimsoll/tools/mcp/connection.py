@@ -16,7 +16,7 @@ from typing import Any
 from plimsoll.settings.tools import McpServerSettings
 from plimsoll.tools.mcp.transport import ExpandedSettings, ServerLog, reach
 
-_MOST_PAGES = 50
+_MAX_PAGES = 50
 _CLOSING = 8.0  # seconds; the client asks the program to exit, then kills it
 _SESSION_GONE = "Session terminated"  # the error of an HTTP server that was restarted
 
@@ -51,7 +51,7 @@ class McpConnection:
         await self._ensure_open()
         tools: list[Any] = []
         cursor: str | None = None
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = await self._ask(self._client.list_tools(cursor=cursor))
             tools += page.tools
             cursor = page.next_cursor

@@ -30,13 +30,13 @@ class ServerLog:
         # Opened for appending, so the program continues at the new end after a truncation.
         self.file: IO[str] = tempfile.TemporaryFile("a+", encoding="utf-8", errors="replace")  # noqa: SIM115 - lives as long as the connection
 
-    def last(self, most: int = 300) -> str:
+    def last(self, max_characters: int = 300) -> str:
         """The end of the log on one line."""
         size = os.fstat(self.file.fileno()).st_size
         # Without seeking, because the program shares the file position.
         text = os.pread(self.file.fileno(), 4_000, max(0, size - 4_000)).decode("utf-8", "replace")
         flat = " ".join(text.split())
-        return flat if len(flat) <= most else "…" + flat[-most:]
+        return flat if len(flat) <= max_characters else "…" + flat[-max_characters:]
 
     def cut(self) -> None:
         """Truncate the file if it is too long."""

@@ -38,7 +38,7 @@ class SearchRequest:
     pattern: str | None  # None: names only
     glob: str | None = None
     ignore_case: bool = False
-    most: int = 100
+    max_hits: int = 100
     seconds: float = 60.0
 
 
@@ -71,7 +71,7 @@ class _Lines:
 
     @property
     def is_full(self) -> bool:
-        return len(self.hits) > self._wanted.most
+        return len(self.hits) > self._wanted.max_hits
 
     def take(self, chunk: bytes) -> bool:
         *lines, self._rest = (self._rest + chunk).split(b"\n")
@@ -138,11 +138,11 @@ async def _run(argv: list[str], wanted: SearchRequest, environment: Mapping[str,
         errors.seek(0)
         said = errors.read(2_000).decode("utf-8", "replace").strip()
     if code is None:
-        return SearchResults(tuple(lines.hits[: wanted.most]), is_all=False, timed_out=not lines.is_full)
+        return SearchResults(tuple(lines.hits[: wanted.max_hits]), is_all=False, timed_out=not lines.is_full)
     # 1 means "nothing found". ripgrep also returns 2 for a single unreadable file.
     if code not in (0, 1) and not lines.hits:
         raise SearchFailed(said.splitlines()[-1][:500] if said else f"the search ended with exit code {code}")
-    return SearchResults(tuple(lines.hits[: wanted.most]), is_all=not lines.is_full)
+    return SearchResults(tuple(lines.hits[: wanted.max_hits]), is_all=not lines.is_full)
 
 
 def _ripgrep(wanted: SearchRequest, program: str) -> list[str]:

@@ -10,14 +10,14 @@ import shutil
 import regex
 
 from plimsoll.errors import UserError
-from plimsoll.patterns import MOST_CHARACTERS, check
+from plimsoll.patterns import MAX_CHARACTERS, check
 from plimsoll.tools.definitions import definition_of
 from plimsoll.tools.files.suggestions import missing
 from plimsoll.tools.search.finder import SearchFailed, SearchMatch, SearchRequest, SearchResults, find
 from plimsoll.tools.tool import Arguments, Tool, ToolContext, ToolResult, failed
 from plimsoll.tools.workspace import Workspace
 
-_MOST = 100
+_DEFAULT_HITS = 100
 
 
 class SearchFiles(Tool):
@@ -45,7 +45,7 @@ class SearchFiles(Tool):
         path = place.resolve(arguments["path"]) if arguments.get("path") else place.existing_directory()
         if not path.exists():
             return failed(missing(path, place))
-        limit, offset = arguments.get("limit") or _MOST, arguments.get("offset") or 0
+        limit, offset = arguments.get("limit") or _DEFAULT_HITS, arguments.get("offset") or 0
         names = arguments.get("target") == "names"
         globs = [arguments["pattern"] if names else None, arguments.get("glob")]
         wanted = SearchRequest(
@@ -55,7 +55,7 @@ class SearchFiles(Tool):
             if any(globs)
             else None,
             ignore_case=bool(arguments.get("ignore_case")),
-            most=offset + limit,
+            max_hits=offset + limit,
             seconds=self._seconds,
         )
         try:
@@ -71,9 +71,9 @@ def _check(arguments: Arguments) -> None:
     if not names:
         check(arguments["pattern"])
     for glob in (arguments["pattern"] if names else "", arguments.get("glob") or ""):
-        if len(glob) > MOST_CHARACTERS:
+        if len(glob) > MAX_CHARACTERS:
             raise UserError(
-                f"A glob may have at most {MOST_CHARACTERS:,} characters; this one has {len(glob):,}."
+                f"A glob may have at most {MAX_CHARACTERS:,} characters; this one has {len(glob):,}."
             )
 
 

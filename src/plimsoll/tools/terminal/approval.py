@@ -24,7 +24,7 @@ from plimsoll.tools.terminal.shell import ShellCommand, UnsupportedSyntax, comma
 from plimsoll.tools.workspace import Workspace
 
 EVERYTHING = "*"
-_MOST_DIRECTORIES = 8
+_MAX_DIRECTORIES = 8
 
 
 @dataclass(slots=True)
@@ -98,5 +98,5 @@ def _judge(
                 reached = directory / words[-1] if len(words) > 1 else Path(home or "/")
                 if reached not in directories:
                     directories.append(reached)
-        if len(directories) > _MOST_DIRECTORIES:
+        if len(directories) > _MAX_DIRECTORIES:
             raise UnsupportedSyntax("too many directories")

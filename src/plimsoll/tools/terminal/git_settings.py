@@ -12,7 +12,7 @@ from pathlib import Path
 
 _SECONDS = 10
 _SUBMODULE = "160000"  # the file mode of a submodule in git's index
-_MOST_REPOSITORIES = 50
+_MAX_REPOSITORIES = 50
 _OVERRIDDEN = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
@@ -43,8 +43,8 @@ def program_in_git_settings(
         if (real := os.path.realpath(repository)) in seen:
             continue
         seen.add(real)
-        if len(seen) > _MOST_REPOSITORIES:
-            return f"one of more than {_MOST_REPOSITORIES} submodules"
+        if len(seen) > _MAX_REPOSITORIES:
+            return f"one of more than {_MAX_REPOSITORIES} submodules"
         try:
             if found := _setting_in(repository, environment, patterns):
                 return found

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from plimsoll.secrets import redact
 
-_MOST_FILES = 20_000  # checked below a directory before a command reads all of it: about 50 ms
+_MAX_FILES = 20_000  # checked below a directory before a command reads all of it: about 50 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Paths:
                     if not self.is_inside(link):
                         return f"reads {link}, a link that points outside {self.root}"
                     waiting.append(link)
-                if seen > _MOST_FILES:
-                    return f"reads more than {_MOST_FILES:,} files below {top}"
+                if seen > _MAX_FILES:
+                    return f"reads more than {_MAX_FILES:,} files below {top}"
         return None
 
     def credential_among(self, files: Iterable[Path]) -> str | None:

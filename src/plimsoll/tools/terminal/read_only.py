@@ -52,7 +52,7 @@ class _Program:
     selects: str = ""
     listing: str = ""
     folders: bool = False
-    most: int = 10_000
+    max_operands: int = 10_000
     long: bool = False
     is_text: bool = False
     is_free: bool = False
@@ -93,7 +93,9 @@ class _Call:
             return False
         if program.operands and not all(re.fullmatch(program.operands, word) for word in self.paths):
             return False
-        return (not program.needs or self.has_any(program.needs)) and len(self.operands) <= program.most
+        return (not program.needs or self.has_any(program.needs)) and len(
+            self.operands
+        ) <= program.max_operands
 
     def read(self, arguments: Sequence[str]) -> None:
         """Sort the arguments into options and operands, up to the first unknown option."""
@@ -283,7 +285,7 @@ def _joined(one: _Program, other: _Program) -> _Program:
         "names",
     ):
         joined[name] = getattr(one, name) or getattr(other, name)
-    return replace(one, **joined, most=min(one.most, other.most))
+    return replace(one, **joined, max_operands=min(one.max_operands, other.max_operands))
 
 
 @cache

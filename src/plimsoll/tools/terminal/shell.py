@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
-_MOST_MATCHES = 2_000  # files that one pattern may match; more are not checked one by one
+_MAX_MATCHES = 2_000  # files that one pattern may match; more are not checked one by one
 _ENDS = r"(?=[\s;|&]|$)"
 _TOKEN = re.compile(
     rf"""
@@ -151,7 +151,7 @@ def _expanded(word: ShellWord, directory: Path, home: str | None) -> list[str]:
         return [text]
     if any(part.startswith(".") and fnmatchcase("..", part) for part in pattern.split("/")):
         raise UnsupportedSyntax("a pattern that matches '..'")  # in bash before 5.2
-    matches = list(islice(glob.iglob(pattern, root_dir=directory), _MOST_MATCHES + 1))  # noqa: PTH207, bash's rules
-    if len(matches) > _MOST_MATCHES:
-        raise UnsupportedSyntax(f"a pattern that matches more than {_MOST_MATCHES:,} files")
+    matches = list(islice(glob.iglob(pattern, root_dir=directory), _MAX_MATCHES + 1))  # noqa: PTH207, bash's rules
+    if len(matches) > _MAX_MATCHES:
+        raise UnsupportedSyntax(f"a pattern that matches more than {_MAX_MATCHES:,} files")
     return matches or [text]

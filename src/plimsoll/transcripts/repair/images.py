@@ -17,7 +17,7 @@ class ImageLimits:
 
     provider: str
     types: frozenset[str]
-    most_bytes: int | None = None  # of one image in base64
+    max_bytes: int | None = None  # of one image in base64
 
 
 _USUAL = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -31,9 +31,9 @@ def image_problem(media_type: str, data: str, limits: ImageLimits) -> tuple[str,
     size = f"{len(data) / _MEGABYTE:.1f} MB" if len(data) >= _MEGABYTE else f"{len(data):,} bytes"
     if media_type.lower() not in limits.types:
         problem = f"{limits.provider} does not read images of the type {media_type or 'unknown'}"
-    elif limits.most_bytes is not None and len(data) > limits.most_bytes:
-        most = f"{limits.most_bytes / _MEGABYTE:.0f} MB"
-        problem = f"an image of {size} exceeds the {most} that {limits.provider} takes"
+    elif limits.max_bytes is not None and len(data) > limits.max_bytes:
+        maximum = f"{limits.max_bytes / _MEGABYTE:.0f} MB"
+        problem = f"an image of {size} exceeds the {maximum} that {limits.provider} takes"
     elif not data:
         problem = "an image is empty"
     else:

@@ -23,7 +23,7 @@ _REPAIRS: dict[str, Callable[[dict[str, Any], FindingList, bool, str], dict[str,
 DIALECTS = tuple(_REPAIRS)
 # One repair can uncover another problem, such as two adjacent contents of one role. Each pass removes what it finds,
 # so few passes are needed; the limit only guards against a bug.
-_MOST_PASSES = 5
+_MAX_PASSES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def repair_body(
     `is_portable` also removes what only the provider that issued it accepts: thinking, signatures, encrypted items.
     """
     found = FindingList()
-    for _ in range(_MOST_PASSES):
+    for _ in range(_MAX_PASSES):
         before = len(found.found)
         changed = _REPAIRS[dialect](body, found, is_portable, model)
         if len(found.found) == before:

@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _NAME_RULE = "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"
 _CHOICES = ("auto", "any", "tool", "none")
 _THINKING_DOCS = "https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
-_LEAST_BUDGET = 1024
+_MIN_BUDGET = 1024
 # From these models on, a reply is truncated if the prompt leaves too little room for `max_tokens`.
 _STOPS_AT_WINDOW = re.compile(r"(?:opus|sonnet|haiku|fable|mythos)[-.]?(?:4[-.][5-9]|[5-9])(?!\d)")
 
@@ -131,7 +131,7 @@ def _thinking(checked: CheckedRequest) -> Iterator[Refusal]:
     budget, limit = thinking.budget_tokens, checked.request.max_tokens
     if budget is None:
         yield bad("thinking.enabled.budget_tokens: Field required")
-    elif budget < _LEAST_BUDGET:
+    elif budget < _MIN_BUDGET:
         yield bad("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
     elif limit is not None and limit <= budget:
         yield bad(

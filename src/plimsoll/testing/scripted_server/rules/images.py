@@ -8,7 +8,7 @@ from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 _USUAL = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _GOOGLE = ("image/jpeg", "image/png", "image/webp", "image/heic", "image/heif")
-_MOST_ANTHROPIC_BYTES = 5_242_880
+_MAX_ANTHROPIC_BYTES = 5_242_880
 _DATA_URL = re.compile(r"data:([^,;]*)[^,]*;base64,")
 
 
@@ -23,8 +23,8 @@ def anthropic_images(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
                 listed = "'image/jpeg', 'image/png', 'image/gif' or 'image/webp'"
                 yield bad(f"{path}.image.source.base64.media_type: Input should be {listed}")
             size = len(str(source.get("data") or ""))
-            if size > _MOST_ANTHROPIC_BYTES:
-                text = f"image exceeds 5 MB maximum: {size} bytes > {_MOST_ANTHROPIC_BYTES} bytes"
+            if size > _MAX_ANTHROPIC_BYTES:
+                text = f"image exceeds 5 MB maximum: {size} bytes > {_MAX_ANTHROPIC_BYTES} bytes"
                 yield bad(f"{path}.image.source.base64: {text}")
 
 

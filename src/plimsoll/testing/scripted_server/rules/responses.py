@@ -15,7 +15,7 @@ from plimsoll.testing.scripted_server.rules.images import openai_images
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 Item = dict[str, Any]
-_LEAST_LIMIT = 16
+_MIN_LIMIT = 16
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _ROLES = ("assistant", "system", "developer", "user")
 _CALLS = ("function_call", "custom_tool_call")
@@ -171,9 +171,9 @@ def _encrypted(items: list[Item], seal: str) -> Iterator[Refusal]:
 
 def _limits(checked: CheckedRequest) -> Iterator[Refusal]:
     limit = checked.body.get("max_output_tokens")
-    if isinstance(limit, int) and limit < _LEAST_LIMIT:
+    if isinstance(limit, int) and limit < _MIN_LIMIT:
         yield bad(
-            f"Invalid 'max_output_tokens': integer below minimum value. Expected a value >= {_LEAST_LIMIT}, but got "
+            f"Invalid 'max_output_tokens': integer below minimum value. Expected a value >= {_MIN_LIMIT}, but got "
             f"{limit} instead.",
             "max_output_tokens",
             "integer_below_min_value",
