@@ -50,3 +50,31 @@ def test_a_decision_that_introduces_a_list_includes_the_list():
 
 def test_a_line_that_announces_a_decision_and_no_list_is_none():
     assert list(decisions_in("Two problems are confirmed:\n\nHere is the table of all runs.")) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I’m checking the parser first, because the report names two versions.",
+        "The job failed twice, so I’ll read its log instead of guessing from the status.",
+        "I’m going to rerun the suite rather than trusting the earlier result.",
+        "Let me verify the schema before I edit it, because it is generated.",
+        "Next I’m tracing the loader so that the patch follows the existing flow instead of a second path.",
+        "I’m using the release workflow skill because this is about a tag.",
+    ],
+)
+def test_an_agent_that_only_announces_its_next_look_or_message_decides_nothing(sentence):
+    assert list(decisions_in(sentence)) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I’m going to support both markers rather than document the gap.",
+        "I’ll keep the old option working instead of forcing everyone to rewrite it.",
+        "I confirmed that the parser ignores the block, because the header ends before it.",
+        "I’ll use the slower image because the faster one lacks the compiler.",
+    ],
+)
+def test_an_agent_that_announces_what_it_will_change_and_why_decides(sentence):
+    assert list(decisions_in(sentence)) == [sentence]

@@ -3,7 +3,7 @@
 import json
 import re
 
-from agent_work import FixedSummaryModel, step
+from agent_work import FixedSummaryModel, run, step
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from plimsoll.context.compressor import find_summary
 from plimsoll.context.lcm import LcmEngine
 from plimsoll.context.ledger import SummarySource, SummarySources, read_facts
 from plimsoll.context.ledger.summary_sources import _MAX_EVENTS, _MAX_LINES
+from plimsoll.context.ledger.template import EVIDENCE
 from plimsoll.messages import safe_cuts
 from plimsoll.testing.strategies import conversations
 
@@ -180,3 +181,25 @@ def test_the_goal_cites_the_message_of_the_person_and_not_that_of_a_program_befo
     goal = next(line for line in engine.last_report.lines if line.section == "Goal")
     assert "Whitby" in goal.text
     assert [one.message for one in goal.sources] == [2]
+
+
+def test_the_label_of_a_quoted_call_cites_that_call_although_a_later_run_covers_it():
+    failed = "tests/harbour_test.py:41: in test_berths\nBerthTaken: berth 17 of Whitby is taken by the Esk"
+    said = [
+        user("Make pytest pass for tests/harbour_test.py; berths are the point of it."),
+        assistant("I run them."),
+        *run(1, "pytest tests/harbour_test.py -k berths", f"{failed}\n1 failed\nexit code: 1"),
+        *edits(10, 20),
+        *run(2, "pytest tests/harbour_test.py", "1 passed in 0.1s\nexit code: 0"),
+        *reads(40, 60),
+    ]
+    engine = ContextCompressor(context_length=32_000)
+    engine.compress([SYSTEM, *said])
+    labels = [
+        line
+        for line in engine.last_report.lines
+        if line.section == EVIDENCE and line.text.startswith("- `pytest")
+    ]
+    assert labels, "the failure is quoted"
+    for label in labels:
+        assert {one.message for one in label.sources} <= {3, 4}

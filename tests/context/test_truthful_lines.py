@@ -207,3 +207,16 @@ def test_a_background_process_ends_with_the_message_that_reports_it(status, summ
     sections = sections_of([*messages, user(ENDED.format(status, summary))])
     assert "Still running" not in sections["Critical Context"]
     assert ("go test ./..." in sections["Blocked"]) is is_blocked
+
+
+def test_commits_and_pull_requests_are_named_as_such():
+    done = sections_of(
+        [
+            user("Fix the parser and open a pull request."),
+            *run(1, "git commit -am 'fix: parser'", "[main 1a2b3c4] fix: parser\n 1 file changed"),
+            *run(2, "gh pr create --fill", "Creating pull request\nhttps://example.org/me/parser/pull/7"),
+            assistant("Done."),
+        ]
+    )["Done"].splitlines()
+    assert "- commit [main 1a2b3c4] fix: parser" in done
+    assert "- pull request opened: https://example.org/me/parser/pull/7" in done

@@ -39,7 +39,7 @@ def read_pull_request(facts: ConversationFacts, command: str, result: str, posit
     """Record the pull request that a command opened."""
     if _OPENS_PULL_REQUEST.search(command):
         for url in _PULL_REQUEST.findall(result[-_READ:])[-1:]:
-            _add(facts.commits, f"opened {url}", position)
+            _add(facts.commits, f"pull request opened: {url}", position)
 
 
 def _undone_by(work: str) -> int:

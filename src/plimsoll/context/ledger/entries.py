@@ -100,7 +100,7 @@ class LedgerEntries:
             return None
         shown = one_line(name, _LABEL)
         text = f"- {shown}" if kind == "call" else f"- `{shown}`"
-        self.add(EVIDENCE, text, line.position, value=0.0, key=parent)
+        self.add(EVIDENCE, text, line.position, value=0.0, key=parent, sources=_source_of(line))
         if parent in self.items:
             return self.items[parent]
         # Long calls may have the same short form and share one label; a person's words have none.
@@ -110,7 +110,7 @@ class LedgerEntries:
     def quote(self, line: EvidenceLine, parent: str) -> None:
         """Add a quote under its item, or by itself if it has none."""
         item = self.items.get(parent) or self._label_of(parent, line)
-        sources = (line.position,) if line.position >= 0 else ()
+        sources = _source_of(line)
         if item is None:
             self.add(
                 EVIDENCE,
@@ -134,6 +134,11 @@ class LedgerEntries:
                     sources=sources,
                 )
             )
+
+
+def _source_of(line: EvidenceLine) -> Sources:
+    """The message with the line; lines of an earlier summary have none."""
+    return (line.position,) if line.position >= 0 else ()
 
 
 def _mark_of(source: str) -> str:

@@ -189,7 +189,7 @@ def _add_done(entries: LedgerEntries, facts: ConversationFacts, now: Conversatio
         if status in FINISHED:
             entries.add("Done", f"- {item}", 0, 0.8, sources=known_sources(now.todos.sources.get(item)))
     for commit in facts.commits.values():
-        entries.add("Done", f"- commit {commit.text}", commit.source, known.commit, sources=(commit.source,))
+        entries.add("Done", f"- {commit.line}", commit.source, known.commit, sources=(commit.source,))
     newest = {check.newest.position: check.newest for check in now.checks.values()}
     for event in (*facts.commands.values(), *facts.actions.values()):
         if not event.outcome.failed and (printed_file(event.command) or is_routine(event.command)):

@@ -143,10 +143,15 @@ class CheckState:
 
 @dataclass(frozen=True, slots=True)
 class CommitMade:
-    """A commit, push target or pull request, as the tool reported it."""
+    """A commit as `git` reported it, or a pull request with its address."""
 
     text: str
     source: int
+
+    @property
+    def line(self) -> str:
+        """The text with what it is about: "commit [main 1a2b3c4] x"."""
+        return f"commit {self.text}" if self.text.startswith("[") else self.text
 
 
 @dataclass(frozen=True, slots=True)

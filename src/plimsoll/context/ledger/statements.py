@@ -41,6 +41,20 @@ _CAUSE = re.compile(
     r"\b(?:root cause (?:is|was|found)|turns out|found (?:it|the (?:cause|bug|issue|problem))"
     r"|the (?:real |actual )?(?:problem|issue|cause|bug|culprit) (?:is|was)|confirmed)\b"
 )
+# An agent that announces its next look, run or message decides nothing: "I'm checking the parser first,
+# because ...". Verbs such as use, keep, add or switch are not listed, because they often state a choice.
+_LOOKING_VERBS = (
+    "ask|build|check|collect|commit|compar|compil|confirm|continu|do|examin|explor|fetch|gather|get|grep|inspect|"
+    "investigat|launch|let|look|monitor|open|pars|poll|post|prob|publish|pull|push|queri|query|read|repl|reply|report|"
+    "reproduc|respond|review|run|sampl|scan|search|see|stag|start|summari[sz]|test|trac|validat|verif|verify|view|wait|watch"
+)
+_ANNOUNCES_A_LOOK = re.compile(
+    r"(?:[^,;:]{0,90}, )?(?:(?:and|but|first|good|great|next|now|ok|okay|so|then) )?"
+    r"(?:i'm|i am|i'll|i will|i need to|i want to|i'd like to|we'll|let me|let's)"
+    r"(?: (?:about|also|be|first|going|just|next|now|quickly|still|then|to))* "
+    rf"(?:(?:re-?|double-?)?(?:{_LOOKING_VERBS})(?:e|y|ning|ting|ying|ing)?"
+    r"|us(?:e|ing) (?:\S+ ){0,5}(?:workflow|skill|guidance)s?)\b"
+)
 _GUESS_WORDS = frozenset({
     "likely", "probably", "maybe", "perhaps", "suspect", "might", "possibly", "hypothesis", "presumably",
 })  # fmt: skip
@@ -116,7 +130,7 @@ def _with_lists(text: str) -> Iterator[str]:
 def _states(sentence: str) -> bool:
     """Whether a sentence in lower case states a decision or a cause, and guesses only after it, if at all."""
     decided = _DECISION.search(sentence)
-    if decided is None:
+    if decided is None or _ANNOUNCES_A_LOOK.match(sentence):
         return False
     clause = _CLAUSE_END.search(sentence, decided.end())
     return not _GUESS.search(sentence, 0, clause.start() if clause else len(sentence))
