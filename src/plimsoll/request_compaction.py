@@ -55,15 +55,15 @@ class WireRequest:
         if card_for(self.model).preserved_thinking:
             # The provider rejects thinking blocks whose preceding messages have changed.
             compacted = drop_bound_thinking(compacted, 0)
-        lead = [one for one in compacted[: len(self.lead)] if one.get("role") in SYSTEM_ROLES]
+        lead = [message for message in compacted[: len(self.lead)] if message.get("role") in SYSTEM_ROLES]
         after = compacted[len(lead) :]
         places = match_messages(self.log, after)
         kept = [
-            KeptMessage(one, place if place is not None and self.log[place] == one else None)
-            for one, place in zip(after, places, strict=True)
+            KeptMessage(message, place if place is not None and self.log[place] == message else None)
+            for message, place in zip(after, places, strict=True)
         ]
         segments = list(wire_segments(kept, self._ends, self.dialect, self.model))
-        said = [self._said[one] if isinstance(one, int) else one for one in segments]
+        said = [self._said[segment] if isinstance(segment, int) else segment for segment in segments]
         settled = self.dialect.settled(said, len(said))
         return self.dialect.with_messages(self.body, settled, has_note=any(map(has_note, lead)))
 
@@ -135,7 +135,7 @@ def _with_note_first(lead: Sequence[Message]) -> tuple[Message, ...]:
 
 def wire_dialect(name: str) -> Dialect:
     """The dialect with this name; raises `SettingError` if there is none."""
-    known = [one.name for one in dialects()]
+    known = [dialect.name for dialect in dialects()]
     if name not in known:
         raise SettingError(f"dialect must be one of {', '.join(known)}, not {name[:80]!r}.")
     return dialect_named(name)

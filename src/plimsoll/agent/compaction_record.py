@@ -165,20 +165,22 @@ def ledger_of(
     facts = read_facts(before, quotes=False)
     text = "\n".join(_words(after))
     kinds: Mapping[str, Mapping[str, int]] = {
-        "constraints": {one: fact.source for one, fact in facts.constraints.items()},
-        "files": {one: max(fact.sources, default=-1) for one, fact in facts.files.items()},
-        "commands": {one: event.position for one, event in facts.commands.items()},
-        "commits": {one: fact.source for one, fact in facts.commits.items()},
-        "decisions": {one: fact.source for one, fact in facts.decisions.items()},
+        "constraints": {key: fact.source for key, fact in facts.constraints.items()},
+        "files": {key: max(fact.sources, default=-1) for key, fact in facts.files.items()},
+        "commands": {key: event.position for key, event in facts.commands.items()},
+        "commits": {key: fact.source for key, fact in facts.commits.items()},
+        "decisions": {key: fact.source for key, fact in facts.decisions.items()},
     }
     ledger: dict[str, Any] = {}
     lost: list[dict[str, Any]] = []
     for kind, found in kinds.items():
-        gone = [one for one in found if one not in text]
+        gone = [item for item in found if item not in text]
         if found:
             ledger[kind] = {"had": len(found), "kept": len(found) - len(gone)}
         # The newest ones, because users look for recent statements.
-        lost += [{"kind": kind, "text": one[:_LONGEST_LOST], "at": found[one]} for one in gone[-_MAX_LOST:]]
+        lost += [
+            {"kind": kind, "text": item[:_LONGEST_LOST], "at": found[item]} for item in gone[-_MAX_LOST:]
+        ]
     if lost:
         ledger["lost"] = lost
     if report is not None:

@@ -284,17 +284,17 @@ def _nothing(_why: str) -> None:
 
 def can_draft(engine: ContextEngine) -> TypeGuard[ContextCompressor]:
     """Whether the engine can draft without counting a compaction; false for a subclass that overrides `compress`."""
-    owner = next((one for one in type(engine).__mro__ if {"compress", "draft"} & vars(one).keys()), None)
+    owner = next((base for base in type(engine).__mro__ if {"compress", "draft"} & vars(base).keys()), None)
     return isinstance(engine, ContextCompressor) and owner is not None and "draft" in vars(owner)
 
 
 def _with_originals(compacted: list[Any], copies: Sequence[Message], view: Sequence[Message]) -> list[Any]:
     """The list with unchanged copies replaced by the original messages of the view."""
-    known = [(place, one) for place, one in enumerate(compacted) if isinstance(one, dict)]
-    places = match_messages(copies, [one for _, one in known])
+    known = [(place, message) for place, message in enumerate(compacted) if isinstance(message, dict)]
+    places = match_messages(copies, [message for _, message in known])
     own = list(compacted)
-    for (index, one), place in zip(known, places, strict=True):
+    for (index, item), place in zip(known, places, strict=True):
         # An engine may have changed the copy that it returns.
-        if place is not None and one == view[place]:
+        if place is not None and item == view[place]:
             own[index] = view[place]
     return own

@@ -273,4 +273,4 @@ def _placed(messages: Sequence[Message], view: Sequence[Message]) -> Placed:
 
 
 def _taken(placed: Placed, view: Sequence[Message]) -> list[Message]:
-    return [view[one] if isinstance(one, int) else one for one in placed]
+    return [view[item] if isinstance(item, int) else item for item in placed]

@@ -65,9 +65,11 @@ def accepted_arguments(function: Callable[..., Any], arguments: Mapping[str, Any
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return dict(arguments)
-    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters):
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return dict(arguments)
-    named = {one.name for one in parameters if one.kind is not inspect.Parameter.POSITIONAL_ONLY}
+    named = {
+        parameter.name for parameter in parameters if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY
+    }
     return {name: value for name, value in arguments.items() if name in named}
 
 

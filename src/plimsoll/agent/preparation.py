@@ -112,19 +112,28 @@ class SharedPreparations:
 
     def find(self, view: Sequence[Message], terms: CompactionTerms) -> PreparedCompaction | None:
         """The newest one that fits a view, was prepared on these terms and was written by a model."""
-        fitting = (one for one in reversed(self._all) if one.terms == terms and one.fits(view))
+        fitting = (
+            preparation
+            for preparation in reversed(self._all)
+            if preparation.terms == terms and preparation.fits(view)
+        )
         return next(
-            (one for one in fitting if not (one.is_ready and is_degraded(one.task.result().report))), None
+            (
+                preparation
+                for preparation in fitting
+                if not (preparation.is_ready and is_degraded(preparation.task.result().report))
+            ),
+            None,
         )
 
     def memory(self, engine: ContextEngine) -> int:
         """Approximate bytes of the summaries, this engine and the branches' engines, without the messages."""
-        reports = [one.task.result().report for one in self._all if one.is_ready]
-        engines = {id(one): one for one in (engine, *(one.engine for one in self._all))}
+        reports = [preparation.task.result().report for preparation in self._all if preparation.is_ready]
+        engines = {id(item): item for item in (engine, *(preparation.engine for preparation in self._all))}
         return sum(map(_report_memory, reports)) + sum(map(_engine_memory, engines.values()))
 
     def _drop(self, prepared: PreparedCompaction) -> None:
-        self._all = [one for one in self._all if one is not prepared]
+        self._all = [preparation for preparation in self._all if preparation is not prepared]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +167,7 @@ async def refitted(
     # Use the view's objects, because the messages may have been reloaded.
     places = {id(message): place for place, message in enumerate(source[: prepared.shared(view)])}
     opening = found.messages[: len(found.messages) - (len(source) - kept_from)]
-    combined = [view[places[id(one)]] if id(one) in places else one for one in opening]
+    combined = [view[places[id(message)]] if id(message) in places else message for message in opening]
     combined += view[kept_from:]
     has_changed = len(view) > len(source) or prepared.shared(view) < len(source)
     if has_changed and counted.expected(combined) > counted.roomy:

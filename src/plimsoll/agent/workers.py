@@ -243,7 +243,7 @@ class Workers:
         with contextlib.suppress(NotReady):
             self._ready()
         with self._changed:
-            return self._changed.wait_for(lambda: any(one.is_ready for one in self._all), seconds)
+            return self._changed.wait_for(lambda: any(worker.is_ready for worker in self._all), seconds)
 
     def close(self) -> None:
         """End all processes and abandon running jobs."""
@@ -261,7 +261,7 @@ class Workers:
         with self._changed:
             while True:
                 self._prune()
-                worker = next((one for one in self._all if one.computing < 1), None)
+                worker = next((item for item in self._all if item.computing < 1), None)
                 if worker is None and len(self._all) < self._count:
                     worker = self._start()
                 if worker is not None:
@@ -276,10 +276,10 @@ class Workers:
             if not self._all:
                 with contextlib.suppress(CannotStart):
                     self._start()
-            ready = [one for one in self._all if one.is_ready]
+            ready = [worker for worker in self._all if worker.is_ready]
         if not ready:
             raise NotReady("No worker process has started yet.")
-        return min(ready, key=lambda one: one.jobs)
+        return min(ready, key=lambda item: item.jobs)
 
     def _start(self) -> _Worker:
         try:
@@ -292,7 +292,7 @@ class Workers:
     def _prune(self) -> None:
         if self._is_closed:
             raise WorkerDied("The worker processes have ended.")
-        for worker in [one for one in self._all if not one.is_alive]:
+        for worker in [item for item in self._all if not item.is_alive]:
             self._all.remove(worker)
             if not worker.jobs:
                 worker.channel.close()

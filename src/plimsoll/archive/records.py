@@ -161,7 +161,7 @@ class PersonEdits:
     @property
     def hidden(self) -> frozenset[int]:
         """The messages that later summaries must not use."""
-        return frozenset(self.dropped).union(*(range(one.first, one.last + 1) for one in self.covered))
+        return frozenset(self.dropped).union(*(range(span.first, span.last + 1) for span in self.covered))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,9 @@ def _matcher(patterns: "list[regex.Pattern[str]]") -> Matcher:
     def places(text: str, seconds: float) -> Places:
         left = countdown(seconds)
         found: Places = []
-        for one in patterns:
+        for pattern in patterns:
             here: Places = []
-            for match in one.finditer(text, timeout=max(left(), 0.001), concurrent=True):
+            for match in pattern.finditer(text, timeout=max(left(), 0.001), concurrent=True):
                 here.append(match.span())
                 if len(here) == MAX_MARKS:
                     break

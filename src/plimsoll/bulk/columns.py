@@ -57,7 +57,7 @@ def _of_object(value: dict[str, Any], where: str) -> Transcript:
         return _with_columns(_only(_of_record(value, where), where), value)
     inner = value[column]
     if column == "messages" and isinstance(inner, list):
-        record = {**value, column: [_message(one) for one in inner]}
+        record = {**value, column: [_message(message) for message in inner]}
         found = _only(_of_record(record, where), where)
         return found if found.wrapper else _with_columns(found, value)
     found = _of_column(inner, where, value.get("system"))
@@ -82,11 +82,11 @@ def _around(value: Mapping[str, Any], column: str) -> dict[str, Any]:
     """The other columns, with `messages` at the position of the conversation."""
     consumed = {"system"} if column == "conversations" else set()
     kept: dict[str, Any] = {}
-    for key, one in value.items():
+    for key, message in value.items():
         if key == column:
             kept["messages"] = None
         elif key != "messages" and key not in consumed:
-            kept[key] = one
+            kept[key] = message
     return kept
 
 
@@ -121,7 +121,7 @@ def _of_list(value: Any, where: str, system: Any = None) -> list[Transcript]:
     format = format_of(first)
     if "role" not in first and format is not None and not format.one_per_record:
         return list(format.read(enumerate(value, start=1), where))
-    return _of_record([_message(one) for one in value], where)
+    return _of_record([_message(message) for message in value], where)
 
 
 def _of_record(value: Any, where: str) -> list[Transcript]:
@@ -150,7 +150,7 @@ def _with_columns(found: Transcript, value: Mapping[str, Any]) -> Transcript:
     """The conversation with the row's other columns, if its format does not keep them."""
     if found.wrapper:
         return found
-    kept = {key: one for key, one in value.items() if key not in _CONSUMED and key != "messages"}
+    kept = {key: message for key, message in value.items() if key not in _CONSUMED and key != "messages"}
     return replace(found, shape="object", wrapper={**kept, "messages": None}, id=found.id or _id(value))
 
 

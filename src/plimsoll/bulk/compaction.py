@@ -203,17 +203,22 @@ def facts_of(outcome: BatchOutcome) -> dict[str, Any]:
         "seconds": round(outcome.seconds, 4),
         "sources": as_json(outcome.lines),
         "cleared": [
-            {"handle": one.handle, "tool": one.tool, "status": one.status, "characters": one.characters}
-            for one in outcome.pruned
+            {
+                "handle": result.handle,
+                "tool": result.tool,
+                "status": result.status,
+                "characters": result.characters,
+            }
+            for result in outcome.pruned
         ],
         "shortened": [
             {
-                "handle": one.handle,
-                "tool": one.tool,
-                "characters_before": one.characters_before,
-                "characters_after": one.characters_after,
+                "handle": message.handle,
+                "tool": message.tool,
+                "characters_before": message.characters_before,
+                "characters_after": message.characters_after,
             }
-            for one in outcome.shortened
+            for message in outcome.shortened
         ],
     }
 

@@ -45,10 +45,10 @@ def find_inputs(paths: Sequence[str], output: Path | None = None) -> list[InputF
     for path in paths:
         if not Path(path).exists():
             raise UserError(f"{path} does not exist.")
-        for one in _below(Path(path)):
-            real = one.resolve()
+        for item in _below(Path(path)):
+            real = item.resolve()
             if output is None or output.resolve() not in real.parents:
-                found.setdefault(real, str(one))
+                found.setdefault(real, str(item))
     if not found:
         shown = ", ".join(paths)
         raise UserError(f"No conversation files found in {shown}. Names must end in {', '.join(SUFFIXES)}.")
@@ -73,8 +73,8 @@ def _is_run(folder: Path) -> bool:
 def _input(path: str) -> InputFile:
     try:
         if Path(path).is_dir():
-            events = [one.stat() for one in Path(path).glob(_EVENTS)]
-            size, changed = sum(one.st_size for one in events), max(one.st_mtime_ns for one in events)
+            events = [item.stat() for item in Path(path).glob(_EVENTS)]
+            size, changed = sum(event.st_size for event in events), max(event.st_mtime_ns for event in events)
         else:
             facts = Path(path).stat()
             if not S_ISREG(facts.st_mode):

@@ -93,7 +93,7 @@ def measured(transcript: Transcript, plan: MeasurementPlan) -> MeasuredConversat
         transcript.id,
         tokens(transcript.messages),
         () if plan.sizes_only else tuple(_pair(transcript.messages, at, plan) for at in cuts),
-        tuple(tokens(_engine(plan).compress(one)) for one in histories) if plan.sizes_only else (),
+        tuple(tokens(_engine(plan).compress(history)) for history in histories) if plan.sizes_only else (),
         transcript.notices,
     )
 

@@ -136,7 +136,7 @@ class OutputFolder:
 
     def _refuse_strangers(self) -> None:
         """Reject a folder with other files; without a manifest, no file in it is ours."""
-        names = {one.name for one in self.path.iterdir()}
+        names = {path.name for path in self.path.iterdir()}
         if names and MANIFEST not in names:
             raise UserError(f"{self.path} contains {min(names)!r}. Pass a new or empty folder to --output.")
 

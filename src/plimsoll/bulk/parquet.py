@@ -93,7 +93,7 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, dict):
-        return {str(k): _plain(one) for k, one in value.items() if one is not None or k == "content"}
+        return {str(k): _plain(item) for k, item in value.items() if item is not None or k == "content"}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return b64encode(value).decode("ascii") if isinstance(value, bytes) else str(value)

@@ -102,7 +102,7 @@ class _Pool(Generic[Job, Result]):
         self._workers.clear()
 
     def _free(self, limit: int) -> _PoolWorker[Job] | None:
-        found = next((one for one in self._workers if one.doing is None), None)
+        found = next((worker for worker in self._workers if worker.doing is None), None)
         return found or (self._start() if len(self._workers) < limit else None)
 
     def _start(self) -> _PoolWorker[Job]:

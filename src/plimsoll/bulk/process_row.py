@@ -101,7 +101,9 @@ def _split(transcript: Transcript, plan: BatchPlan) -> tuple[list[Any], dict[str
     if not split.examples:
         raise TranscriptError(f"{transcript.place}: {NOTHING_GENERATED}.")
     violations = [
-        str(one) for example in split.examples for one in validate(list(example.messages), get_args(Wire)[0])
+        str(violation)
+        for example in split.examples
+        for violation in validate(list(example.messages), get_args(Wire)[0])
     ]
     before, last = transcript.messages, split.examples[-1].messages
     report = {
@@ -116,22 +118,27 @@ def _split(transcript: Transcript, plan: BatchPlan) -> tuple[list[Any], dict[str
         "violations": violations[:3],
         "compactions": len(split.reports),
         "summary_source": _source(split),
-        "summary_failures": [failure for one in split.reports for failure in one.model_failures],
-        "cleared": sum(len(one.pruned) for one in split.reports),
+        "summary_failures": [failure for item in split.reports for failure in item.model_failures],
+        "cleared": sum(len(item.pruned) for item in split.reports),
         "survived": _survival(before[: split.last_cut], split.last_view) if split.reports else None,
         "examples": len(split.examples),
     }
     wrapper = _wrapper(transcript)
     lines = [
-        {**wrapper, "example": number, "messages": list(one.messages), "generated": list(one.generated)}
-        for number, one in enumerate(split.examples)
+        {
+            **wrapper,
+            "example": number,
+            "messages": list(example.messages),
+            "generated": list(example.generated),
+        }
+        for number, example in enumerate(split.examples)
     ]
     return lines, report
 
 
 def _source(split: SplitConversation) -> str | None:
     """What wrote the summaries; a model only if it wrote all of them."""
-    sources = {one.summary_source for one in split.reports}
+    sources = {report.summary_source for report in split.reports}
     return None if not sources else "model" if sources == {"model"} else "deterministic"
 
 

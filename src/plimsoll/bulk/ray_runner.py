@@ -38,7 +38,7 @@ def on_ray(jobs: Iterator[ChunkJob], address: str, workers: int | None = None) -
 def row_of(job: ChunkJob) -> dict[str, Any]:
     """A job for a worker in any directory, and the base of its relative paths; reports keep paths as given."""
     is_relative = not all(
-        Path(path).is_absolute() for path in (job.folder, *(one.path for one in job.chunk.parts))
+        Path(path).is_absolute() for path in (job.folder, *(part.path for part in job.chunk.parts))
     )
     return {"job": job, "start": str(Path.cwd()) if is_relative else ""}
 

@@ -82,8 +82,8 @@ def _document(part: ChunkPart) -> Iterator[DatasetRow]:
         yield DatasetRow(part.path, 1, partial(_refused, error))
         return
     if _is_dataset(value):
-        for number, one in enumerate(value, start=1):
-            yield DatasetRow(part.path, number, partial(conversation_in, one, part.path, number))
+        for number, document in enumerate(value, start=1):
+            yield DatasetRow(part.path, number, partial(conversation_in, document, part.path, number))
     else:
         yield DatasetRow(part.path, 1, partial(conversation_in, value, part.path, None))
 

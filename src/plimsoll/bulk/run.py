@@ -40,13 +40,15 @@ class BulkRun:
     def asked(self) -> dict[str, Any]:
         """Everything that the output depends on, for the manifest: a run continues only if it is the same."""
         files = hashlib.sha256()
-        for one in self.files:
-            files.update(repr((one.path, one.kind, one.size, one.changed)).encode("utf-8", "surrogateescape"))
+        for file in self.files:
+            files.update(
+                repr((file.path, file.kind, file.size, file.changed)).encode("utf-8", "surrogateescape")
+            )
         compaction = self.plan.compaction
         named = {
-            one.name: _noted(getattr(compaction, one.name))
-            for one in fields(compaction)
-            if one.name not in ("summarizer", "at_once")
+            field.name: _noted(getattr(compaction, field.name))
+            for field in fields(compaction)
+            if field.name not in ("summarizer", "at_once")
         }
         return {
             "version": __version__,
@@ -60,7 +62,7 @@ class BulkRun:
     @property
     def size(self) -> int:
         """Bytes of input, for the progress bar."""
-        return sum(one.size for one in self.files)
+        return sum(file.size for file in self.files)
 
 
 def _noted(value: Any) -> Any:

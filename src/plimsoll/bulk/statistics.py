@@ -136,7 +136,7 @@ def _rejects(reasons: "Counter[str]") -> Iterator[str]:
     if not reasons:
         return
     yield "## Rejected rows\n\n| rows | reason |\n|--:|---|"
-    for reason, count in sorted(reasons.most_common(_MAX_REASONS), key=lambda one: (-one[1], one[0])):
+    for reason, count in sorted(reasons.most_common(_MAX_REASONS), key=lambda item: (-item[1], item[0])):
         yield f"| {count:,} | {_cell(reason)} |"
     if len(reasons) > _MAX_REASONS:
         yield f"\n{len(reasons) - _MAX_REASONS:,} more reasons are in rejects.jsonl."

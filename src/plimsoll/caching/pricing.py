@@ -111,6 +111,8 @@ def total(bills: Iterable[Bill]) -> Bill:
     every = list(bills)
     empty: Any = Bill()
     sums: dict[str, Any] = {}
-    for one in fields(Bill):
-        sums[one.name] = sum((getattr(bill, one.name) for bill in every), start=getattr(empty, one.name))
+    for field in fields(Bill):
+        sums[field.name] = sum(
+            (getattr(bill, field.name) for bill in every), start=getattr(empty, field.name)
+        )
     return Bill(**sums)

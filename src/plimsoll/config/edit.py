@@ -51,9 +51,11 @@ def set_value(path: Path, key: str, value: Any) -> tuple[str, ...]:
     expected = replace(before, data=_expected(before.data, target, value))
     known = {(problem.path, problem.text) for problem in examine(before, {}, {}).problems}
     problems = examine(expected, {}, {}).problems
-    new = [one for one in problems if one.path == target or (one.path, one.text) not in known]
+    new = [
+        problem for problem in problems if problem.path == target or (problem.path, problem.text) not in known
+    ]
     if new:
-        raise SettingError(f"{' '.join(one.text for one in new)} Nothing was written.")
+        raise SettingError(f"{' '.join(problem.text for problem in new)} Nothing was written.")
     after = parse_document(path, _spliced(before, target, value))
     if after.problems or repr(after.data) != repr(expected.data):
         line = before.line_of(target)

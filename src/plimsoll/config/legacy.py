@@ -23,18 +23,18 @@ def renamed(path: KeyPath) -> KeyPath:
 
 def settle(given: Sequence[GivenValue]) -> tuple[list[GivenValue], list[str]]:
     """The effective values, lowest source first, and a notice for every older spelling."""
-    spelled_today = {one.path for one in given if one.spelled == one.key}
+    spelled_today = {item.path for item in given if item.spelled == item.key}
     kept: list[GivenValue] = []
     notices: list[str] = []
-    for one in given:
-        if one.spelled == one.key:
-            kept.append(one)
-        elif one.path in spelled_today:
+    for entry in given:
+        if entry.spelled == entry.key:
+            kept.append(entry)
+        elif entry.path in spelled_today:
             notices.append(
-                f"{one.source}: {one.spelled} is an older spelling of {one.key}, which is set too and wins. "
-                f"Remove {one.spelled}."
+                f"{entry.source}: {entry.spelled} is an older spelling of {entry.key}, which is set too and wins. "
+                f"Remove {entry.spelled}."
             )
         else:
-            kept.append(one)
-            notices.append(f"{one.source}: {one.spelled} is now called {one.key}; it still works.")
+            kept.append(entry)
+            notices.append(f"{entry.source}: {entry.spelled} is now called {entry.key}; it still works.")
     return kept, notices

@@ -143,16 +143,16 @@ def examine(document: Document, environ: Mapping[str, str], flags: Mapping[str, 
     found = [*from_file(document), *from_environment(environ), *from_flags(flags)]
     sound: list[GivenValue] = []
     problems: list[ConfigProblem] = []
-    for one in found:
-        wrong = one if isinstance(one, ConfigProblem) else _complaint(one)
+    for value in found:
+        wrong = value if isinstance(value, ConfigProblem) else _complaint(value)
         if wrong is not None:
             problems.append(wrong)
-        elif isinstance(one, GivenValue):
-            sound.append(one)
+        elif isinstance(value, GivenValue):
+            sound.append(value)
     kept, notices = settle(sound)
     by_key: dict[str, tuple[GivenValue, ...]] = {}
-    for one in kept:
-        by_key[one.key] = (one, *by_key.get(one.key, ()))
+    for value in kept:
+        by_key[value.key] = (value, *by_key.get(value.key, ()))
     notices += misspelled_variables(environ)
     settings, disagreements = _compose(by_key, problems)
     problems += disagreements
@@ -172,39 +172,39 @@ def _with_flags_first(settings: Settings, by_key: Mapping[str, tuple[GivenValue,
     }
     if not flagged or not settings.models:
         return settings
-    models = {pattern: one.model_copy(update=flagged) for pattern, one in settings.models.items()}
+    models = {pattern: overrides.model_copy(update=flagged) for pattern, overrides in settings.models.items()}
     return settings.model_copy(update={"models": models})
 
 
-def _complaint(one: GivenValue) -> ConfigProblem | None:
+def _complaint(given: GivenValue) -> ConfigProblem | None:
     """The problem with a single value, or None."""
-    setting = setting_at(one.path)
+    setting = setting_at(given.path)
     assert setting is not None  # the layers yield only known keys
     try:
-        Settings.model_validate(_tree([one]))
+        Settings.model_validate(_tree([given]))
     except ValidationError as error:
-        mine = [e for e in error.errors(include_url=False) if e["loc"][: len(one.path)] == one.path]
+        own = [e for e in error.errors(include_url=False) if e["loc"][: len(given.path)] == given.path]
     else:
         return None
-    if not mine:  # it conflicts with the default of another key, which another source may set
+    if not own:  # it conflicts with the default of another key, which another source may set
         return None
-    reason = mine[0]["msg"] if mine[0]["type"] == "endpoint" else f"it must be {setting.allowed}"
-    key, value = _innermost(one, mine[0]["loc"])
+    reason = own[0]["msg"] if own[0]["type"] == "endpoint" else f"it must be {setting.allowed}"
+    key, value = _innermost(given, own[0]["loc"])
     sentence = f"{key} is {error_value(setting, value)}; {reason}{_advice(setting, value)}."
-    return ConfigProblem(str(one.source), one.path, sentence)
+    return ConfigProblem(str(given.source), given.path, sentence)
 
 
-def _innermost(one: GivenValue, place: Sequence[int | str]) -> tuple[str, Any]:
+def _innermost(given: GivenValue, place: Sequence[int | str]) -> tuple[str, Any]:
     """The key and value to name; for a list or map, those of the invalid entry."""
-    found: Any = one.value
+    found: Any = given.value
     names = []
-    for name in place[len(one.path) :]:
+    for name in place[len(given.path) :]:
         is_there = name in found if isinstance(found, dict) else isinstance(found, list)
         if not is_there:
             break
         found = found[name]
         names.append(str(name))
-    return ".".join((one.spelled, *names)), found
+    return ".".join((given.spelled, *names)), found
 
 
 def _advice(setting: Setting, value: Any) -> str:
@@ -228,12 +228,12 @@ def _compose(
         return Settings.model_validate(_tree(winners.values())), []
     except ValidationError as error:
         disagreements = []
-        for one in error.errors(include_url=False):
-            section: KeyPath = tuple(str(name) for name in one["loc"])
+        for detail in error.errors(include_url=False):
+            section: KeyPath = tuple(str(name) for name in detail["loc"])
             # An invalid key of this section may explain the error.
             if not any(p.path[: len(section)] == section for p in problems):
-                key = one.get("ctx", {}).get("key")
-                disagreements.append(_disagreement(winners, section, key, one["msg"]))
+                key = detail.get("ctx", {}).get("key")
+                disagreements.append(_disagreement(winners, section, key, detail["msg"]))
         return None, disagreements
 
 
@@ -254,11 +254,11 @@ def _disagreement(
 
 def _tree(given: Iterable[GivenValue]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
-    for one in given:
+    for value in given:
         branch = tree
-        for name in one.path[:-1]:
+        for name in value.path[:-1]:
             branch = branch.setdefault(name, {})
-        branch[one.path[-1]] = one.value
+        branch[value.path[-1]] = value.value
     return tree
 
 

@@ -41,7 +41,7 @@ def matching(models: Mapping[str, ModelOverrides], name: str) -> Iterator[str]:
     """The patterns that a model's name matches, with or without a router's prefix such as `openai/`."""
     spellings = {name.casefold(), name.casefold().rpartition("/")[2]}
     for pattern in models:
-        if any(fnmatchcase(one, pattern.casefold()) for one in spellings):
+        if any(fnmatchcase(spelling, pattern.casefold()) for spelling in spellings):
             yield pattern
 
 

@@ -48,7 +48,9 @@ def read_text(setting: Setting, text: str) -> Any:
 def scalar_text(value: Any, quote: str | None = None) -> str:
     """A value on one line of YAML that reads back as the same value."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{scalar_text(key)}: {scalar_text(one)}" for key, one in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{scalar_text(key)}: {scalar_text(item)}" for key, item in value.items()) + "}"
+        )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(scalar_text, value)) + "]"
     if value is None or isinstance(value, bool):
@@ -81,16 +83,16 @@ def without_secrets(setting: Setting, value: Any) -> Any:
 def _arguments_without_secrets(arguments: Sequence[Any]) -> Iterator[Any]:
     """A program's arguments without secrets and without values of options that name one."""
     named = False
-    for one in arguments:
-        if not isinstance(one, str):
-            yield one
+    for argument in arguments:
+        if not isinstance(argument, str):
+            yield argument
             continue
-        name, equals, _ = one.partition("=")
+        name, equals, _ = argument.partition("=")
         if equals and is_secret_name(name.lstrip("-")):
             yield f"{name}={_HIDDEN}"
         else:
-            yield _HIDDEN if named or is_secret_value(one) else one
-        named = one.startswith("-") and not equals and is_secret_name(name.lstrip("-"))
+            yield _HIDDEN if named or is_secret_value(argument) else argument
+        named = argument.startswith("-") and not equals and is_secret_name(name.lstrip("-"))
 
 
 def error_value(setting: Setting, value: Any) -> str:

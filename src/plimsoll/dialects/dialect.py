@@ -201,7 +201,7 @@ class Dialect(ABC):
     def rough_messages(self, body: Body) -> list[Message]:
         """The messages for a token estimate of a body that may not be a valid conversation."""
         listed = body.get(self.messages_field)
-        messages = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        messages = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
         return [{"role": "system", "content": body.get("system") or ""}, *messages]
 
     def tools(self, body: Body) -> list[Tool]:

@@ -39,6 +39,6 @@ def require_part_types(parts: Any, where: str) -> None:
         if not isinstance(part, dict):
             continue
         inner = part.get("content")
-        for one in (part, *inner) if isinstance(inner, list) else (part,):
-            if isinstance(one, dict) and not isinstance(one.get("type", ""), str | None):
+        for item in (part, *inner) if isinstance(inner, list) else (part,):
+            if isinstance(item, dict) and not isinstance(item.get("type", ""), str | None):
                 raise InvalidConversation(f"{where}: the type of a content part must be a string")

@@ -55,9 +55,9 @@ def dialect_named(name: str) -> Dialect:
 
 def dialect_with_mode(api_mode: str) -> Dialect:
     """The dialect with this API mode, its name in settings and plugins."""
-    found = next((one for one in dialects() if one.api_mode == api_mode), None)
+    found = next((dialect for dialect in dialects() if dialect.api_mode == api_mode), None)
     if found is None:
-        known = ", ".join(one.api_mode for one in dialects())
+        known = ", ".join(dialect.api_mode for dialect in dialects())
         raise ValueError(f"{api_mode!r} is not an API mode; known: {known}.")
     return found
 
@@ -65,16 +65,16 @@ def dialect_with_mode(api_mode: str) -> Dialect:
 def dialect_of(path: str, headers: Iterable[tuple[bytes, bytes]]) -> Dialect:
     """The dialect of a client: by the path, else by a header that only its clients send."""
     known = dialects()
-    by_prefix = (one for one in known if path.startswith(one.path_prefixes))
-    by_path = (one for one in known if one.path_values(path) is not None)
+    by_prefix = (dialect for dialect in known if path.startswith(dialect.path_prefixes))
+    by_path = (dialect for dialect in known if dialect.path_values(path) is not None)
     sent = {name.decode("latin-1") for name, _ in headers}
-    by_header = (one for one in known if not sent.isdisjoint(one.own_headers))
+    by_header = (dialect for dialect in known if not sent.isdisjoint(dialect.own_headers))
     return next(by_prefix, None) or next(by_path, None) or next(by_header, None) or known[0]
 
 
 def dialect_shown_by(base_url: str) -> Dialect | None:
     """The dialect that a base URL identifies; None if it identifies none."""
-    return next((one for one in dialects() if one.serves_address(base_url)), None)
+    return next((dialect for dialect in dialects() if dialect.serves_address(base_url)), None)
 
 
 def dialect_at(base_url: str) -> Dialect:
@@ -85,7 +85,7 @@ def dialect_at(base_url: str) -> Dialect:
 @cache
 def key_headers() -> dict[bytes, str]:
     """Every header that may contain a key, in the order they are checked, with the prefix before the key."""
-    prefixes = {one.key_header.encode(): one.key_prefix.strip().lower() for one in dialects()}
+    prefixes = {dialect.key_header.encode(): dialect.key_prefix.strip().lower() for dialect in dialects()}
     return dict(reversed(prefixes.items()))
 
 

@@ -58,7 +58,7 @@ def wire_segments(
         if isinstance(run, int):
             yield run
         else:
-            yield from dialect.written([one.message for one in run], model)
+            yield from dialect.written([message.message for message in run], model)
 
 
 def _whole(kept: Sequence[KeptMessage], at: int, ends: Sequence[int]) -> tuple[int, int]:
@@ -71,5 +71,5 @@ def _whole(kept: Sequence[KeptMessage], at: int, ends: Sequence[int]) -> tuple[i
     if wire >= len(ends) or first != start:
         return 0, 0
     group = kept[at : at + ends[wire] - start]
-    is_whole = [one.place for one in group] == list(range(start, ends[wire]))
+    is_whole = [message.place for message in group] == list(range(start, ends[wire]))
     return (wire, len(group)) if is_whole else (0, 0)

@@ -69,11 +69,11 @@ class SequentialEncoder(ABC):
 
     def encode(self, delta: Delta) -> list[SseEvent]:
         """The events for one delta."""
-        return [event for one in self._blocks.next(delta) for event in self._noted(one)]
+        return [event for step in self._blocks.next(delta) for event in self._noted(step)]
 
     def finish(self) -> list[SseEvent]:
         """The events that end the stream."""
-        return [event for one in self._blocks.rest() for event in self._noted(one)] + self._ending()
+        return [event for step in self._blocks.rest() for event in self._noted(step)] + self._ending()
 
     def _noted(self, delta: Delta) -> list[SseEvent]:
         """The events for one delta, after what it says about the whole reply has been noted."""

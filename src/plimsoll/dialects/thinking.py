@@ -153,7 +153,7 @@ def _is_thinking(block: Any) -> bool:
 def _signed_blocks(message: Message) -> list[dict[str, Any]]:
     """The signed thinking of a message, in its own field and in its content."""
     lists = (message.get("thinking_blocks"), message.get("content"))
-    blocks = chain.from_iterable(one for one in lists if isinstance(one, list))
+    blocks = chain.from_iterable(item for item in lists if isinstance(item, list))
     return [block for block in blocks if _is_thinking(block) and is_signed(block)]
 
 

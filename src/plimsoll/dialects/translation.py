@@ -98,7 +98,9 @@ def _tools(
 ) -> tuple[tuple[Tool, ...], ToolChoice | None]:
     functions = extra.get("functions")
     if isinstance(functions, list) and functions and not tools:
-        tools = tuple({"type": "function", "function": one} for one in functions if isinstance(one, dict))
+        tools = tuple(
+            {"type": "function", "function": function} for function in functions if isinstance(function, dict)
+        )
         called = extra.get("function_call")
         if isinstance(called, dict):
             return tools, {"type": "function", "function": {"name": called.get("name")}}

@@ -104,7 +104,7 @@ def standalone(data: Any) -> bytes:
 def model_facts() -> dict[str, dict[str, Any]]:
     """Window, prices and cache rules of models with prices, for the page's what-if."""
     facts = {}
-    for card in sorted(shipped_cards(), key=lambda one: one.name):
+    for card in sorted(shipped_cards(), key=lambda item: item.name):
         if not card.prices.input:
             continue
         facts[card.name] = {

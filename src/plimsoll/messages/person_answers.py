@@ -65,7 +65,11 @@ def _from_json(questions: Any, result: str) -> Iterator[str]:
         answers = json.loads(result).get("answers")
     except (ValueError, RecursionError):
         return
-    asked = {str(one.get("id")): str(one.get("question") or "") for one in questions if isinstance(one, dict)}
+    asked = {
+        str(question.get("id")): str(question.get("question") or "")
+        for question in questions
+        if isinstance(question, dict)
+    }
     for name, given in answers.items() if isinstance(answers, dict) else ():
         chosen = given.get("answers") if isinstance(given, dict) else given
         words = ", ".join(map(str, chosen)) if isinstance(chosen, list) else str(chosen or "")

@@ -114,7 +114,7 @@ class _Known:
             found[index] = place
         for entries, between in list(_gaps(found, places)):
             stubs = [
-                [one for one in fits[index] if one.place in between]
+                [fit for fit in fits[index] if fit.place in between]
                 if new[index].get("content") == STUB_RESULT
                 else []
                 for index in entries
@@ -178,7 +178,7 @@ def _marks(message: Message) -> frozenset[Mark]:
     if content == STUB_RESULT:
         # Added by a repair. If ids repeat, it would otherwise match an earlier result.
         return frozenset({("stub", str(answered_id(message)))})
-    marks = {("call", one) for one in call_ids(message)}
+    marks = {("call", id) for id in call_ids(message)}
     answered = answered_id(message)
     if answered is not None:
         marks.add(("answer", answered))
@@ -193,7 +193,7 @@ def _handles(message: Message) -> Iterator[str]:
     yield handle_of({"content": text})
     if not isinstance(message.get("content"), str) and (text or media_of(message)):
         yield handle_of(message)
-    yield from (named[1] for one in texts_of(message) if (named := _NAMED_HANDLE.search(one)))
+    yield from (named[1] for item in texts_of(message) if (named := _NAMED_HANDLE.search(item)))
 
 
 def _may_be_short_for(earlier: Message, message: Message) -> bool:

@@ -171,4 +171,6 @@ class _WireRules:
     added: Callable[[Sequence[Message]], Iterator[Violation]]
 
 
-_RULES = {one.name: one for one in (_WireRules("openai", _nothing_more), _WireRules("anthropic", _anthropic))}
+_RULES = {
+    rules.name: rules for rules in (_WireRules("openai", _nothing_more), _WireRules("anthropic", _anthropic))
+}

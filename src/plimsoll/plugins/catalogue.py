@@ -42,10 +42,12 @@ class Catalogue:
 
     def find(self, name: str) -> CatalogueEntry | None:
         """The entry for a name, in the order in which engines are resolved."""
-        named = [one for one in (*self.engines, *self.general) if one.name == name]
-        usable = [one for one in named if not one.obstacle and (one.is_built_in or name != COMPRESSOR)]
+        named = [entry for entry in (*self.engines, *self.general) if entry.name == name]
+        usable = [
+            entry for entry in named if not entry.obstacle and (entry.is_built_in or name != COMPRESSOR)
+        ]
         last = (PROGRAM, SOURCE)  # folders and packages take precedence
-        usable.sort(key=lambda one: last.index(one.source) + 1 if one.source in last else 0)
+        usable.sort(key=lambda item: last.index(item.source) + 1 if item.source in last else 0)
         return next(iter((*usable, *named)), None)
 
     def serving(self, name: str) -> CatalogueEntry:
@@ -58,12 +60,12 @@ class Catalogue:
         why = failed.get((ENGINE_KEY, engine), "")
         broken = self.find(engine) if why else None
 
-        def checked(one: CatalogueEntry) -> CatalogueEntry:
-            if one == broken:
-                return replace(one, obstacle=one.obstacle or why)
-            names = (one.name, one.manifest.name) if one.is_enabled else ()
+        def checked(entry: CatalogueEntry) -> CatalogueEntry:
+            if entry == broken:
+                return replace(entry, obstacle=entry.obstacle or why)
+            names = (entry.name, entry.manifest.name) if entry.is_enabled else ()
             reasons = (failed[ENABLED_KEY, name] for name in names if (ENABLED_KEY, name) in failed)
-            return replace(one, obstacle=one.obstacle or next(reasons, ""))
+            return replace(entry, obstacle=entry.obstacle or next(reasons, ""))
 
         return Catalogue(tuple(map(checked, self.engines)), tuple(map(checked, self.general)))
 
@@ -71,11 +73,11 @@ class Catalogue:
 def catalogue(locations: PluginLocations) -> Catalogue:
     """The current catalogue."""
     found = find_plugins(locations)
-    engines = [CatalogueEntry(one.name, one.description, one.source) for one in built_in_engines()]
-    engines += [CatalogueEntry(one.name, one.description, PROGRAM) for one in registered_engines()]
-    engines += [_entry(one, locations) for one in found if _is_engine(one)]
-    general = [_entry(one, locations) for one in found if one.kind == "general"]
-    general = [one for one in general if one not in engines or one.is_enabled]
+    engines = [CatalogueEntry(offer.name, offer.description, offer.source) for offer in built_in_engines()]
+    engines += [CatalogueEntry(engine.name, engine.description, PROGRAM) for engine in registered_engines()]
+    engines += [_entry(plugin, locations) for plugin in found if _is_engine(plugin)]
+    general = [_entry(plugin, locations) for plugin in found if plugin.kind == "general"]
+    general = [entry for entry in general if entry not in engines or entry.is_enabled]
     return Catalogue(tuple(engines), tuple(general))
 
 

@@ -71,7 +71,7 @@ def find_plugins(locations: PluginLocations) -> tuple[DiscoveredPlugin, ...]:
         general += [
             _folder(path, "general", where, locations) for path in _packages(folder) if path.name != ENGINES
         ]
-    installed = [_installed(entry) for entry in sorted(_entries(), key=lambda one: one.name)]
+    installed = [_installed(entry) for entry in sorted(_entries(), key=lambda item: item.name)]
     return (*engines, *general, *installed)
 
 

@@ -167,5 +167,5 @@ def load_package(
 
 def _forget(name: str) -> None:
     del _PACKAGES[name]
-    for other in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+    for other in [module for module in sys.modules if module == name or module.startswith(f"{name}.")]:
         del sys.modules[other]

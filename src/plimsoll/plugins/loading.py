@@ -41,15 +41,15 @@ class Plugin:
     def offers(self) -> list[EngineOffer]:
         """Its engines, each under its own name."""
         return [
-            engine_offer(one, self.found.source, self.for_hermes, self.found)
-            for one in self.registered.engines
+            engine_offer(engine, self.found.source, self.for_hermes, self.found)
+            for engine in self.registered.engines
         ]
 
     def offer(self, name: str) -> EngineOffer | None:
         """The engine with this name; if the plugin itself has this name, its only engine."""
-        for one in self.registered.engines:
-            if one.name == name:
-                return engine_offer(one, self.found.source, self.for_hermes, self.found)
+        for engine in self.registered.engines:
+            if engine.name == name:
+                return engine_offer(engine, self.found.source, self.for_hermes, self.found)
         if self.found.name == name and len(self.registered.engines) == 1:
             own = self.registered.engines[0]
             renamed = RegisteredEngine(name, own.description, own.given)
@@ -79,7 +79,7 @@ def load_plugin(found: DiscoveredPlugin, services: Services) -> Plugin:
 
 
 def engine_offer(
-    one: RegisteredEngine, source: str, as_text: bool, found: DiscoveredPlugin | None = None
+    engine: RegisteredEngine, source: str, as_text: bool, found: DiscoveredPlugin | None = None
 ) -> EngineOffer:
     """A plugin's engine as an offer; making it runs the plugin's constructor."""
 
@@ -87,13 +87,13 @@ def engine_offer(
         services = Services(context.home, context.summarizer)
         try:
             with serving(services):
-                inner = _made(one.given, context)
-            return _hosted(inner, one.name, services, context, as_text)
+                inner = _made(engine.given, context)
+            return _hosted(inner, engine.name, services, context, as_text)
         except (Exception, SystemExit) as error:  # plugin code may raise anything; report it
             reason = f"{_words(error)}{_place(error, found.path if found else None)}"
-            raise PluginError(f"engine {one.name!r} cannot be created: {reason}.") from None
+            raise PluginError(f"engine {engine.name!r} cannot be created: {reason}.") from None
 
-    return EngineOffer(one.name, one.description, source, make)
+    return EngineOffer(engine.name, engine.description, source, make)
 
 
 def _hosted(inner: Any, name: str, services: Services, context: EngineContext, as_text: bool) -> PluginEngine:

@@ -96,7 +96,7 @@ class PluginEngine(ContextEngine):
         keys = [_key(message) for message in given]
         options = {"current_tokens": current_tokens, "focus_topic": focus_topic, **later}
         result = self._call(self.inner.compress, given, **options)
-        if not isinstance(result, list | tuple) or not all(isinstance(one, dict) for one in result):
+        if not isinstance(result, list | tuple) or not all(isinstance(message, dict) for message in result):
             kind = type(result).__name__
             raise PluginError(f"engine {self.name!r} returned {kind}, not a list of messages.")
         return repair(_restored(result, keys, messages))

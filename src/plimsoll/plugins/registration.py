@@ -91,8 +91,8 @@ class PluginContext:
 
     def register_command(self, name: str, *given: Any, description: str = "", **named: Any) -> None:
         """Register a slash command: its name, a description, and a function from the text after it to the output."""
-        function = next((one for one in (*given, *named.values()) if callable(one)), None)
-        sentence = description or next((one for one in given if isinstance(one, str)), "")
+        function = next((value for value in (*given, *named.values()) if callable(value)), None)
+        sentence = description or next((value for value in given if isinstance(value, str)), "")
         if function is None:
             raise PluginError(f"plugin {self.name!r}: /{name} has no function. Give one that takes the text.")
         self.registered.commands.append(PluginCommand(name.lstrip("/").lower(), sentence, function))

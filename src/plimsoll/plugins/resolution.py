@@ -57,8 +57,8 @@ def resolve_plugins(name: str, locations: PluginLocations, context: EngineContex
         engine,
         source,
         tools=tuple(search.distinct_tools()),
-        hooks=tuple(hook for one in loaded for hook in one.hooks),
-        commands=tuple(command for one in loaded for command in one.commands),
+        hooks=tuple(hook for plugin in loaded for hook in plugin.hooks),
+        commands=tuple(command for plugin in loaded for command in plugin.commands),
         problems=tuple(search.problems),
         failed=search.failed,
     )
@@ -67,12 +67,12 @@ def resolve_plugins(name: str, locations: PluginLocations, context: EngineContex
 def engine_names(locations: PluginLocations) -> tuple[str, ...]:
     """Every valid name for `context.engine`, found without running plugin code."""
     names = [offer.name for offer in (*built_in_engines(), *_from_program())]
-    names += [one.name for one in find_plugins(locations) if not one.obstacle]
+    names += [plugin.name for plugin in find_plugins(locations) if not plugin.obstacle]
     return tuple(dict.fromkeys(names))
 
 
 def _from_program() -> Iterator[EngineOffer]:
-    yield from (engine_offer(one, PROGRAM, as_text=False) for one in registered_engines())
+    yield from (engine_offer(engine, PROGRAM, as_text=False) for engine in registered_engines())
 
 
 @dataclass(slots=True)
@@ -96,9 +96,9 @@ class _Resolver:
     def load_enabled(self) -> None:
         """Load every plugin that `plugins.enabled` names."""
         for name in dict.fromkeys(self.locations.enabled):
-            named = [one for one in self.found if name in (one.name, one.manifest.name)]
-            general = [one for one in named if one.kind == "general"]
-            usable = next((one for one in general if not one.obstacle), None)
+            named = [plugin for plugin in self.found if name in (plugin.name, plugin.manifest.name)]
+            general = [plugin for plugin in named if plugin.kind == "general"]
+            usable = next((plugin for plugin in general if not plugin.obstacle), None)
             try:
                 if usable is None:
                     raise PluginError(self._why_not(name, named, general))
@@ -145,20 +145,20 @@ class _Resolver:
 
     def _offer(self, name: str) -> EngineOffer:
         obstacles = []
-        for one in self.found:
-            if one.kind == "engine" and one.name == name:
-                if not one.obstacle:
-                    return self._own_engine(self._loaded(one), name)
-                obstacles.append(one.obstacle)
+        for item in self.found:
+            if item.kind == "engine" and item.name == name:
+                if not item.obstacle:
+                    return self._own_engine(self._loaded(item), name)
+                obstacles.append(item.obstacle)
         for plugin in self.plugins:
             offered = plugin.offer(name)
             if offered:
                 return offered
-        for one in self.found:
-            if one.kind == "general" and name in (one.name, one.manifest.name):
-                if not one.obstacle:
-                    return self._own_engine(self._loaded(one), name)
-                obstacles.append(one.obstacle)
+        for item in self.found:
+            if item.kind == "general" and name in (item.name, item.manifest.name):
+                if not item.obstacle:
+                    return self._own_engine(self._loaded(item), name)
+                obstacles.append(item.obstacle)
         for offer in (*_from_program(), *built_in_engines()):
             if offer.name == name:
                 return offer

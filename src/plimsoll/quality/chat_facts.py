@@ -49,21 +49,23 @@ class ChatFact:
 
 def chat_facts(messages: Sequence[Message], recorded: Sequence[Mapping[str, Any]]) -> list[ChatFact]:
     """The recorded facts that a person's sentence states, with that sentence."""
-    forgotten = {one.get("prev_pref") for one in recorded if one.get("pref_type") == "ask_to_forget"}
-    replaced = {one.get("prev_pref") for one in recorded if one.get("pref_type") != "ask_to_forget"} - {None}
+    forgotten = {record.get("prev_pref") for record in recorded if record.get("pref_type") == "ask_to_forget"}
+    replaced = {
+        record.get("prev_pref") for record in recorded if record.get("pref_type") != "ask_to_forget"
+    } - {None}
     found = []
-    for one in recorded:
-        if one.get("pref_type") in ("ask_to_forget", "multimodal"):
+    for item in recorded:
+        if item.get("pref_type") in ("ask_to_forget", "multimodal"):
             continue
-        said = _stated(messages[one["at"] : one["at"] + one.get("n", 1)], one["preference"])
+        said = _stated(messages[item["at"] : item["at"] + item.get("n", 1)], item["preference"])
         if said:
             found.append(
                 ChatFact(
-                    one["at"],
+                    item["at"],
                     said,
-                    one.get("who") == "self",
-                    one["preference"] in forgotten,
-                    one["preference"] in replaced,
+                    item.get("who") == "self",
+                    item["preference"] in forgotten,
+                    item["preference"] in replaced,
                 )
             )
     return found

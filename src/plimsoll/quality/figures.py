@@ -39,18 +39,18 @@ class QualityFigures:
 
 def figures(measured: Sequence[Measurement]) -> QualityFigures:
     """The figures of several cuts."""
-    grades = [grade for one in measured for grade in one.grades]
+    grades = [grade for measurement in measured for grade in measurement.grades]
     far = [grade for grade in grades if grade.fact.is_far]
     near = [grade for grade in grades if not grade.fact.is_far]
-    stated = [pair for one in measured for pair in one.stated]
+    stated = [pair for measurement in measured for pair in measurement.stated]
     kinds = shares(stated)
     far_present, far_grounded = _kept(far)
     near_present, near_grounded = _kept(near)
     count = len(measured) or 1
     return QualityFigures(
         cuts=len(measured),
-        tokens_before=sum(one.prepared.tokens for one in measured) / count,
-        tokens=sum(one.tokens for one in measured) / count,
+        tokens_before=sum(measurement.prepared.tokens for measurement in measured) / count,
+        tokens=sum(measurement.tokens for measurement in measured) / count,
         far_facts=len(far),
         far_present=far_present,
         far_grounded=far_grounded,
@@ -62,8 +62,8 @@ def figures(measured: Sequence[Measurement]) -> QualityFigures:
         counts=_counts(stated),
         thirds_stated=_thirds_stated(stated),
         thirds_grounded=_thirds_grounded(far),
-        valid=sum(not one.violations for one in measured) / count,
-        fabrications=sum(len(one.fabricated) for one in measured),
+        valid=sum(not measurement.violations for measurement in measured) / count,
+        fabrications=sum(len(measurement.fabricated) for measurement in measured),
     )
 
 

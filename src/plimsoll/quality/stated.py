@@ -128,7 +128,9 @@ def _ends(history: Sequence[Message]) -> Iterator[int]:
 
 
 def _all(history: Sequence[Message]) -> Iterator[tuple[int, StatedFact]]:
-    results = {(one.call_at, id(one.call)): text_of(history[one.result_at]) for one in answers(history)}
+    results = {
+        (answer.call_at, id(answer.call)): text_of(history[answer.result_at]) for answer in answers(history)
+    }
     newest_test: tuple[int, StatedFact] | None = None
     for place, message in enumerate(history):
         role = message.get("role")
@@ -186,7 +188,7 @@ def _done(tool: str, arguments: Any, result: str) -> Iterator[StatedFact]:
         yield StatedFact("read", path, 0)
     if failed:
         lines = map(_collapsed, result.splitlines())
-        line = next((one for one in lines if _ERROR.search(one) and not _EXIT.fullmatch(one)), "")
+        line = next((item for item in lines if _ERROR.search(item) and not _EXIT.fullmatch(item)), "")
         if line:
             yield StatedFact("error", line[:_LONGEST], 0)
 

@@ -157,7 +157,7 @@ class SessionActions:
     async def _selection(
         self, action: str, session: Session, view: View, target: View, preview: bool
     ) -> ActionResult:
-        before, after = [await self.archive.items(self.id, one) for one in (view, target)]
+        before, after = [await self.archive.items(self.id, number) for number in (view, target)]
         cache = cache_effect(session.model, before, [(item.message, item.tokens) for item in after])
         sizes = [(len(items), sum(item.tokens for item in items)) for items in (before, after)]
         return ActionResult(action, preview, session, *sizes[0], *sizes[1], cache)

@@ -94,7 +94,9 @@ async def compaction_detail(archive: Archive, id: str, number: int) -> Compactio
     session = await archive.session(id)
     length = views[1].log_length or session.messages
     before, after = [await archive.items(id, _at(view, length, session)) for view in views]
-    nodes = [await archive.node(one.node) for one in after if one.node and not _has_node(before, one.node)]
+    nodes = [
+        await archive.node(item.node) for item in after if item.node and not _has_node(before, item.node)
+    ]
     summary, evidence = _parts_of(nodes)
     return CompactionDetail(
         event,
@@ -128,13 +130,13 @@ def previewed_detail(
         "by hand", engine, "compacted", report.reason, report.messages_before, report.messages_after,
         report.tokens_before, report.tokens_after, ledger,
     )  # fmt: skip
-    same = [replace(item, message=one) for item, one in zip(items, view, strict=True)]
+    same = [replace(item, message=message) for item, message in zip(items, view, strict=True)]
     draft = draft_of(session, View(0), same, compacted)
     after = _drafted_items(same, draft, compacted)
     lines = tuple(
         SourcedLine(
             line.section, line.text, line.by,
-            tuple(sorted({_number(items, one.message + 1, one.handle) for one in line.sources})),
+            tuple(sorted({_number(items, source.message + 1, source.handle) for source in line.sources})),
         )
         for line in report.lines
     )  # fmt: skip
@@ -191,10 +193,10 @@ def after_items(before: Sequence[ViewItem], after: Sequence[ViewItem]) -> tuple[
 def lost_facts(ledger: Mapping[str, Any], before: Sequence[ViewItem]) -> tuple[LostFact, ...]:
     """The facts that a ledger lists as lost, with the numbers of their messages."""
     found = []
-    for one in ledger.get("lost", ()):
-        at = one["at"]
+    for fact in ledger.get("lost", ()):
+        at = fact["at"]
         number = before[at].sequence if 0 <= at < len(before) else 0
-        found.append(LostFact(one["kind"], one["text"], (number,) if number else ()))
+        found.append(LostFact(fact["kind"], fact["text"], (number,) if number else ()))
     return tuple(found)
 
 
@@ -277,11 +279,11 @@ async def _lines(archive: Archive, id: str, event: CompactionEvent) -> tuple[Sou
     known: dict[tuple[int, str], int | None] = {}
     found = []
     for line in lines:
-        for one in line["sources"]:
-            place = (one["message"], one["handle"])
+        for entry in line["sources"]:
+            place = (entry["message"], entry["handle"])
             if place not in known:
                 known[place] = await cited_message(archive, id, *place)
-        numbers = {known[one["message"], one["handle"]] for one in line["sources"]}
+        numbers = {known[item["message"], item["handle"]] for item in line["sources"]}
         sources = tuple(sorted(number for number in numbers if number))
         found.append(SourcedLine(line["section"], line["text"], line["by"], sources))
     return tuple(found)

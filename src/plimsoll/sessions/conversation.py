@@ -364,7 +364,9 @@ class Conversation:
         ]
 
         def finish(before: list[Message], after: list[Message]) -> list[Message]:
-            return with_pins(before, after, [n for n, one in enumerate(before) if _is_one_of(one, pinned)])
+            return with_pins(
+                before, after, [n for n, message in enumerate(before) if _is_one_of(message, pinned)]
+            )
 
         self.agent.finish = finish
 
@@ -372,7 +374,7 @@ class Conversation:
 def _is_one_of(message: Message, pinned: Sequence[Message]) -> bool:
     """Whether this is a pinned message; also the system prompt with a note appended."""
     is_system = message.get("role") in SYSTEM_ROLES
-    return any(message is one or (is_system and extends(one, message)) for one in pinned)
+    return any(message is item or (is_system and extends(item, message)) for item in pinned)
 
 
 def _pricing(connection: ModelConnection, summary_model: str) -> Pricing:

@@ -53,8 +53,8 @@ async def exchange_at(archive: Archive, id: str, first: int, said: Message) -> E
         )
     last = page[0]
     while page := await archive.messages(id, last.sequence + 1, last.sequence + _PAGE):
-        for one in page:
-            if one.role == "user" and last.role != "user":  # several in a row are answered together
+        for stored in page:
+            if stored.role == "user" and last.role != "user":  # several in a row are answered together
                 return Exchange(id, first, last.sequence, last.message, is_repeat=True)
-            last = one
+            last = stored
     return Exchange(id, first, last.sequence, last.message, is_repeat=True)

@@ -119,18 +119,18 @@ async def _stored(archive: Archive, id: str, last: int) -> int:
     count, first = 0, 1
     while first <= last and count < FEWEST:
         page = await archive.messages(id, first, min(last, first + _PAGE - 1))
-        count += sum(one.role != "system" for one in page)
+        count += sum(stored.role != "system" for stored in page)
         first += _PAGE
     return count
 
 
 async def _last_report(archive: Archive, id: str, model: str) -> UsageRecord | None:
     """The API's count for the last turn; None if the view or the model has changed since."""
-    requests = [one for one in await archive.usage(id, limit=_RECENT) if one.purpose == "turn"]
+    requests = [record for record in await archive.usage(id, limit=_RECENT) if record.purpose == "turn"]
     if not requests or requests[-1].model != model:
         return None
     last = requests[-1]
-    changes = [one for one in await archive.compactions(id, limit=_RECENT) if one.outcome != "refused"]
+    changes = [event for event in await archive.compactions(id, limit=_RECENT) if event.outcome != "refused"]
     if (changes and changes[-1].time >= last.time) or not last.input + last.cache_read + last.cache_write:
         return None
     return last
@@ -141,7 +141,7 @@ async def _since(archive: Archive, id: str, time: float) -> int:
     count, last = 0, (await archive.session(id)).messages
     while last > 0:
         page = await archive.messages(id, max(1, last - _PAGE + 1), last)
-        later = sum(one.time >= time for one in page)
+        later = sum(stored.time >= time for stored in page)
         count += later
         if later < len(page):
             break

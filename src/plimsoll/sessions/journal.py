@@ -90,7 +90,7 @@ def _drafted(
     if [item.message for item in items] != list(before):
         raise Conflict("The session changed during the compaction, so the result was discarded.")
     # Unchanged messages are identified by identity, because several may be equal.
-    same = [replace(item, message=one) for item, one in zip(items, before, strict=True)]
+    same = [replace(item, message=message) for item, message in zip(items, before, strict=True)]
     return draft_of(session, view, same, after, author)
 
 

@@ -23,7 +23,9 @@ def with_pins(before: Sequence[Message], after: Sequence[Message], pinned: Colle
         if wanted:
             places = match_messages(before, kept)
             there = {place: message for place, message in zip(places, kept, strict=True) if place is not None}
-            if not all(one in there and extends(before[one], there[one]) for one in wanted):
+            if not all(
+                position in there and extends(before[position], there[position]) for position in wanted
+            ):
                 kept = _with_unit(before, kept, places, unit)
     return kept
 

@@ -75,7 +75,7 @@ def summary_plan(
     )  # fmt: skip
     new = [*before[:place], message, *before[place + 1 :]]
     after = _unbound(session, new, place)
-    same = [_same(item, one) for item, one in zip(items, before, strict=True)]
+    same = [_same(item, entry) for item, entry in zip(items, before, strict=True)]
     # The new text is inserted as an existing message, so that only its reference changes.
     same[place] = ViewItem(message, node.tokens, node=node.id)
     draft = draft_of(session.id, view, same, after, Author())
@@ -127,7 +127,7 @@ def _plan(
     left: tuple[int, ...] = (),
 ) -> EditPlan:
     known = {id(message): item.tokens for message, item in zip(before, items, strict=True)}
-    sized = [(one, known.get(id(one)) or estimate_message_tokens(one)) for one in after]
+    sized = [(message, known.get(id(message)) or estimate_message_tokens(message)) for message in after]
     cache = cache_effect(session.model, items, sized)
     return EditPlan(draft, left, cache.kept + cache.rewritten, len(after), cache, edit_refusal(before, after))
 
@@ -146,7 +146,10 @@ def _places_to_drop(
         why = "is not in the view; it was summarised or dropped before" if is_there else "does not exist"
         raise UserError(f"Message {number} of session {session.id} {why}.")
     gone = {
-        place for unit in groups(before) if numbers & {items[one].sequence for one in unit} for place in unit
+        place
+        for unit in groups(before)
+        if numbers & {items[place].sequence for place in unit}
+        for place in unit
     }
     if not gone:
         raise UserError("Name at least one message to drop.")

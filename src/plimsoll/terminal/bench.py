@@ -101,25 +101,25 @@ def bench(
     if budget:
         plan = replace(plan, size_settings=_fitted(files, plan, budget))
     found = _measured(files, plan, "measuring")
-    long_enough = [one for one in found if one.pairs]
+    long_enough = [conversation for conversation in found if conversation.pairs]
     if not long_enough:
         raise _nothing(found, plan)
-    of_files = [f"{one.place}: {note}" for one in found for note in one.notices]
+    of_files = [f"{conversation.place}: {note}" for conversation in found for note in conversation.notices]
     for notice in (*loaded.notices, *of_files, *_left_out(found), *_over(long_enough, budget)):
         show_notice(notice)
     if as_json:
-        for one in long_enough:
-            click.echo(json.dumps(_facts(one, plan)))
+        for item in long_enough:
+            click.echo(json.dumps(_facts(item, plan)))
         return
     _show(long_enough, plan)
 
 
 def _nothing(found: Sequence[MeasuredConversation], plan: MeasurementPlan) -> UserError:
     """The error that says why nothing was measured."""
-    readable = [one for one in found if not one.failure]
+    readable = [conversation for conversation in found if not conversation.failure]
     if not readable:
         return TranscriptError(found[0].failure)
-    longest = max(readable, key=lambda one: one.tokens)
+    longest = max(readable, key=lambda item: item.tokens)
     if longest.tokens < plan.due:
         return UserError(
             f"No conversation is long enough to measure: the longest, {longest.place}, has {longest.tokens:,} "
@@ -139,7 +139,7 @@ def _fitted(files: Sequence[InputFile], plan: MeasurementPlan, budget: int) -> S
         found = _measured(
             files, replace(plan, size_settings=size_settings, sizes_only=True), "finding settings"
         )
-        sizes = [size for one in found for size in one.sizes]
+        sizes = [size for conversation in found for size in conversation.sizes]
         if not sizes:
             raise _nothing(found, plan)
         return sum(sizes) / len(sizes)
@@ -150,7 +150,7 @@ def _fitted(files: Sequence[InputFile], plan: MeasurementPlan, budget: int) -> S
 def _measured(files: Sequence[InputFile], plan: MeasurementPlan, doing: str) -> list[MeasuredConversation]:
     """Measure every conversation, with a progress bar; without files, the bundled one."""
     if not files:
-        return [measured(one, plan) for one in read_example()]
+        return [measured(transcript, plan) for transcript in read_example()]
     console = Console(stderr=True)
     columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -162,8 +162,10 @@ def _measured(files: Sequence[InputFile], plan: MeasurementPlan, doing: str) -> 
 
 def _left_out(found: Sequence[MeasuredConversation]) -> Iterator[str]:
     """Which conversations were not measured."""
-    yield from (f"{plain(one.failure)} Skipped." for one in found if one.failure)
-    left = [one.place for one in found if not one.failure and not one.pairs]
+    yield from (f"{plain(conversation.failure)} Skipped." for conversation in found if conversation.failure)
+    left = [
+        conversation.place for conversation in found if not conversation.failure and not conversation.pairs
+    ]
     if left:
         named = left[0] if len(left) == 1 else f"{len(left)} conversations"
         yield f"{plain(named)}: too short to measure, skipped."
@@ -176,21 +178,21 @@ def _over(found: Sequence[MeasuredConversation], budget: int | None) -> Iterator
 
 
 def _pairs(found: Sequence[MeasuredConversation]) -> list[PairedResult]:
-    return [pair for one in found for pair in one.pairs]
+    return [pair for conversation in found for pair in conversation.pairs]
 
 
 def _figures(pairs: Sequence[PairedResult]) -> tuple[QualityFigures, QualityFigures]:
     return figures([pair.compacted for pair in pairs]), figures([pair.recency for pair in pairs])
 
 
-def _facts(one: MeasuredConversation, plan: MeasurementPlan) -> dict[str, Any]:
+def _facts(conversation: MeasuredConversation, plan: MeasurementPlan) -> dict[str, Any]:
     """One line of --json."""
-    pairs, size_settings = one.pairs, plan.size_settings
+    pairs, size_settings = conversation.pairs, plan.size_settings
     ours, newest = _figures(pairs)
     return {
-        "source": one.source,
-        "line": one.line,
-        "id": one.id,
+        "source": conversation.source,
+        "line": conversation.line,
+        "id": conversation.id,
         "window": plan.window,
         "target_tokens": size_settings.target_tokens,
         "target_ratio": size_settings.target_ratio,
@@ -247,9 +249,9 @@ def _table(found: Sequence[MeasuredConversation], without: frozenset[str]) -> Ta
     table.add_column("conversation", overflow="fold")
     for place in shown:
         table.add_column(_HEADINGS[place], justify="right", no_wrap=True)
-    for one in found:
-        cells = _cells(one.pairs)
-        table.add_row(Text(plain(_name(one))), *(cells[place] for place in shown))
+    for conversation in found:
+        cells = _cells(conversation.pairs)
+        table.add_row(Text(plain(_name(conversation))), *(cells[place] for place in shown))
     if len(found) > 1:
         cells = _cells(_pairs(found))
         table.add_section()
@@ -278,6 +280,6 @@ def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"
 
 
-def _name(one: MeasuredConversation) -> str:
-    name = Path(one.source).name
-    return name if one.line is None else f"{name}:{one.line}"
+def _name(conversation: MeasuredConversation) -> str:
+    name = Path(conversation.source).name
+    return name if conversation.line is None else f"{name}:{conversation.line}"

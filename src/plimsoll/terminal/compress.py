@@ -131,7 +131,7 @@ def compress(
     named_here = model is not None and window is None
     transcripts = _read(paths)
     if target:
-        transcripts = [for_target(one, target) for one in transcripts]
+        transcripts = [for_target(transcript, target) for transcript in transcripts]
         check_output(target, output, transcripts)
     settings = loaded.settings.for_model(loaded.settings.model.name)
     auxiliary, found = (None, []) if no_model else open_summary_model(settings, quiet=as_json)
@@ -172,7 +172,8 @@ def _write(
     if target:
         pairs = zip(compacted, originals, strict=True)
         written = [
-            converted(one, target, is_changed=one.messages != original.messages) for one, original in pairs
+            converted(transcript, target, is_changed=transcript.messages != original.messages)
+            for transcript, original in pairs
         ]
         return write_converted(target, output, written)
     if output == STANDARD:
@@ -237,11 +238,11 @@ def _plan(
 
 def _assumed(settings: Settings, transcripts: Sequence[Transcript]) -> Iterator[str]:
     """Notices about assumed windows."""
-    for name in sorted({one.model for one in transcripts if one.model}):
+    for name in sorted({transcript.model for transcript in transcripts if transcript.model}):
         model = settings.for_model(name).model.model_copy(update={"name": name})
         if model.context_length is None and not model.card().known:
             yield _unknown_model(name, model.card().window)
-    if any(not one.model for one in transcripts):
+    if any(not transcript.model for transcript in transcripts):
         yield f"no model named, {DEFAULT_WINDOW:,} tokens assumed. Set --model or --window."
 
 
@@ -296,12 +297,12 @@ def _compact(plan: BatchPlan, transcripts: Sequence[Transcript]) -> list[BatchOu
 
 
 def _notices_of(transcripts: Iterable[Transcript]) -> list[str]:
-    return [f"{one.place}: {notice}" for one in transcripts for notice in one.notices]
+    return [f"{transcript.place}: {notice}" for transcript in transcripts for notice in transcript.notices]
 
 
 def _as_openai(transcripts: Sequence[Transcript]) -> list[str]:
     """Notices for conversations whose format changed: a log can be read, but its agent cannot continue it."""
-    titles = Counter(title for one in transcripts if (title := log_title(one.format)))
+    titles = Counter(title for transcript in transcripts if (title := log_title(transcript.format)))
     return [
         f"written as OpenAI messages, not as {title}{f' ({count} of them)' if count > 1 else ''}. "
         "Use --to for a session that an agent resumes."
@@ -310,20 +311,20 @@ def _as_openai(transcripts: Sequence[Transcript]) -> list[str]:
 
 
 def _warn(outcomes: Sequence[BatchOutcome], focus: str | None) -> None:
-    missed = [one.transcript.place for one in outcomes if not one.focus_found]
+    missed = [outcome.transcript.place for outcome in outcomes if not outcome.focus_found]
     if missed and focus:
         where = missed[0] if len(missed) == 1 else f"{len(missed)} conversations"
         _show_notices([f"--focus {plain(focus)!r}: no word of it occurs in {where}."])
     _show_notices(
-        f"{one.transcript.place}: the result breaks a rule: {plain(one.violations[0])}"
-        for one in outcomes
-        if one.violations
+        f"{outcome.transcript.place}: the result breaks a rule: {plain(outcome.violations[0])}"
+        for outcome in outcomes
+        if outcome.violations
     )
 
 
 def _model_failures(outcomes: Sequence[BatchOutcome], auxiliary: Auxiliary | None) -> Iterator[str]:
     """Failures of the summary models, each once, including those after which another model answered."""
-    failures = Counter(failure for one in outcomes for failure in one.model_failures)
+    failures = Counter(failure for outcome in outcomes for failure in outcome.model_failures)
     for note in auxiliary.notes if auxiliary else ():
         if not any(note in failure for failure in failures):
             yield plain(note)

@@ -42,12 +42,14 @@ def _original(transcript: Transcript, example: bool) -> str:
 
 def show_summaries(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: bool) -> None:
     """Print the summaries, with names if there are several; cleared results go to standard error."""
-    for number, one in enumerate(outcomes):
-        heading = "" if len(outcomes) == 1 else f"{chr(10) if number else ''}# {_name(one.transcript)}\n\n"
-        summary = one.whole_summary or "No summary was needed."
+    for number, outcome in enumerate(outcomes):
+        heading = (
+            "" if len(outcomes) == 1 else f"{chr(10) if number else ''}# {_name(outcome.transcript)}\n\n"
+        )
+        summary = outcome.whole_summary or "No summary was needed."
         show_sentence(plain(f"{heading}{summary}").rstrip("\n"), err=on_stderr)
-        if one.pruned:
-            click.echo(f"\n{cleared_lines(one.pruned, _original(one.transcript, example))}", err=True)
+        if outcome.pruned:
+            click.echo(f"\n{cleared_lines(outcome.pruned, _original(outcome.transcript, example))}", err=True)
 
 
 def show(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: bool) -> None:
@@ -57,7 +59,7 @@ def show(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: bool) -> No
         console.width = PIPED_WIDTH
     window = _window(outcomes)
     if len(outcomes) != 1:
-        rows = [(_name(one.transcript), one, _word(one)) for one in outcomes]
+        rows = [(_name(outcome.transcript), outcome, _word(outcome)) for outcome in outcomes]
         console.print(many(rows, console.width))
         console.print(Text(window, "dim"))
     else:
@@ -73,12 +75,12 @@ def show(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: bool) -> No
 
 def _window(outcomes: Sequence[BatchOutcome]) -> str:
     """The window in use, and whether compaction was due."""
-    sizes = sorted({(one.window, one.due_at) for one in outcomes})
+    sizes = sorted({(outcome.window, outcome.due_at) for outcome in outcomes})
     said = f"window {sizes[0][0]:,} tokens, compaction due at {sizes[0][1]:,}"
     if len(sizes) > 1:
         said = f"windows of {sizes[0][0]:,} to {sizes[-1][0]:,} tokens, as the files name their models"
-    early = [one for one in outcomes if one.tokens_before < one.due_at]
-    asked = any(one.outcome == "compacted" for one in early)
+    early = [outcome for outcome in outcomes if outcome.tokens_before < outcome.due_at]
+    asked = any(outcome.outcome == "compacted" for outcome in early)
     if not early:
         return said
     count = "" if len(outcomes) == 1 else f"{len(early)} "

@@ -75,7 +75,9 @@ def check(ctx: click.Context) -> None:
             click.echo(plain(str(problem)), err=True)
         ctx.exit(2)
     kinds = [given[0].source.kind for given in report.loaded.given.values()]
-    in_file = sum(any(one.source.kind == "file" for one in given) for given in report.loaded.given.values())
+    in_file = sum(
+        any(value.source.kind == "file" for value in given) for given in report.loaded.given.values()
+    )
     found = f"{in_file} setting{'' if in_file == 1 else 's'}"
     if not report.path.exists():
         found = "no such file, using defaults"
@@ -169,7 +171,7 @@ def _facts(loaded: LoadedSettings, setting: Setting, key: str) -> Iterator[tuple
     yield "default", scalar_text(setting.default)
     source = loaded.source(key)
     yield "set by", str(source)
-    lower = [f"{_text(setting, one.value)} ({one.source})" for one in loaded.overridden(key)]
+    lower = [f"{_text(setting, value.value)} ({value.source})" for value in loaded.overridden(key)]
     if source.kind != "default":
         lower.append(f"{scalar_text(setting.default)} (default)")
     if lower:

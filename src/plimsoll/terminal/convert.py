@@ -38,12 +38,12 @@ def convert(sources: tuple[str, ...], latest: str | None, target: str, output: s
     if bool(sources) == bool(latest):
         raise click.UsageError("Name a FILE or a SESSION, or an agent with --latest.")
     paths = [newest_of(latest)] if latest else list(sources)
-    transcripts = [for_target(one, target) for path in paths for one in read_source(path)]
+    transcripts = [for_target(transcript, target) for path in paths for transcript in read_source(path)]
     check_output(target, output, transcripts)
-    for one in transcripts:
-        for notice in (*one.notices, *_size_notice(one)):
-            show_notice(f"{one.place}: {notice}")
-    written = [converted(one, target, is_changed=False) for one in transcripts]
+    for item in transcripts:
+        for notice in (*item.notices, *_size_notice(item)):
+            show_notice(f"{item.place}: {notice}")
+    written = [converted(transcript, target, is_changed=False) for transcript in transcripts]
     for line in write_converted(target, output, written):
         click.echo(line)
 

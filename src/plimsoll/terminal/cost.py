@@ -95,7 +95,9 @@ def cost(
         raise click.UsageError("Name a FILE, or pass --example; not both.")
     flags = {"model.name": model, "prompt_caching.strategy": strategy, "prompt_caching.cache_ttl": ttl}
     loaded = load_settings(flags=flags)
-    transcripts = read_example() if example else [one for path in paths for one in read_transcripts(path)]
+    transcripts = (
+        read_example() if example else [transcript for path in paths for transcript in read_transcripts(path)]
+    )
     settings = _with_model(loaded.settings, transcripts)
     card = _card(settings)
     policy = _policy(settings)
@@ -106,10 +108,13 @@ def cost(
         show_notice(notice)
     if plot is not None:
         draw(priced, card, plot)
-    policies = [under_policies(one.transcript, settings, card, policy, one.chosen, gap) for one in priced]
+    policies = [
+        under_policies(conversation.transcript, settings, card, policy, conversation.chosen, gap)
+        for conversation in priced
+    ]
     if as_json:
-        for one, compacted in zip(priced, policies, strict=True):
-            click.echo(json.dumps(_facts(one, card, policy, gap) | {"compaction": policy_facts(compacted)}))
+        for item, compacted in zip(priced, policies, strict=True):
+            click.echo(json.dumps(_facts(item, card, policy, gap) | {"compaction": policy_facts(compacted)}))
         return
     _show(priced, card, policy, gap, policies)
     if plot is not None:
@@ -120,8 +125,8 @@ def _notices(priced: Sequence[PricedReplay], card: ModelCard, policy: CachingPol
     """What to know about the comparison, the files, and requests that are too long."""
     if not (policy.enabled or policy.unwanted) and _takes_markers(card):
         yield f"Prompt caching is off: {policy.reason}, so there is nothing to compare."
-    for one in priced:
-        yield from (f"{one.transcript.place}: {note}" for note in one.transcript.notices)
+    for conversation in priced:
+        yield from (f"{conversation.transcript.place}: {note}" for note in conversation.transcript.notices)
     yield from _too_long(priced, card)
 
 
@@ -129,7 +134,7 @@ def _with_model(settings: Settings, transcripts: Sequence[Transcript]) -> Settin
     """The settings with the model that the files name, unless another is set."""
     if settings.model.name is not None:
         return settings
-    named = sorted({one.model for one in transcripts if one.model})
+    named = sorted({transcript.model for transcript in transcripts if transcript.model})
     if len(named) > 1:
         raise UserError(
             f"The conversations were held with {len(named)} models ({', '.join(map(plain, named))}), and prices are "
@@ -159,11 +164,11 @@ def _takes_markers(card: ModelCard) -> bool:
 
 def _too_long(priced: Sequence[PricedReplay], card: ModelCard) -> Iterator[str]:
     """Notices about conversations with requests that the model would reject."""
-    for one in priced:
-        if over := one.over_window(card):
+    for conversation in priced:
+        if over := conversation.over_window(card):
             yield (
-                f"{one.transcript.place}: {over:,} of {len(one.chosen.steps):,} requests exceed {card.name}'s "
-                f"limit of {card.prompt_limit:,} tokens; they are priced as if they fitted."
+                f"{conversation.transcript.place}: {over:,} of {len(conversation.chosen.steps):,} requests exceed "
+                f"{card.name}'s limit of {card.prompt_limit:,} tokens; they are priced as if they fitted."
             )
 
 
@@ -233,14 +238,14 @@ def _table(priced: Sequence[PricedReplay], without: frozenset[str]) -> Table:
         table.add_row(Text(name), *(cells[place] for place in shown), style=style)
 
     if len(priced) > 1:
-        for one in priced:
-            bill, base = one.chosen.total, one.replays["none"].total
-            add(plain(conversation_name(one.transcript)), bill, len(one.chosen.steps), base)
+        for item in priced:
+            bill, base = item.chosen.total, item.replays["none"].total
+            add(plain(conversation_name(item.transcript)), bill, len(item.chosen.steps), base)
         table.add_section()
     for label in priced[0].replays if priced else ():
-        bill = total(one.replays[label].total for one in priced)
-        base = total(one.replays["none"].total for one in priced)
-        requests = sum(len(one.replays[label].steps) for one in priced)
+        bill = total(conversation.replays[label].total for conversation in priced)
+        base = total(conversation.replays["none"].total for conversation in priced)
+        requests = sum(len(conversation.replays[label].steps) for conversation in priced)
         add(label, bill, requests, base, "bold" if label == list(priced[0].replays)[-1] else "")
     return table
 
@@ -262,9 +267,9 @@ def _usd(money: float) -> str:
     return f"{money:,.2f}" if money >= 10 else f"{money:,.4f}"
 
 
-def _facts(one: PricedReplay, card: ModelCard, policy: CachingPolicy, gap: float) -> dict[str, Any]:
+def _facts(priced: PricedReplay, card: ModelCard, policy: CachingPolicy, gap: float) -> dict[str, Any]:
     """One line of --json."""
-    transcript = one.transcript
+    transcript = priced.transcript
     return {
         "source": transcript.source,
         "line": transcript.line,
@@ -272,9 +277,9 @@ def _facts(one: PricedReplay, card: ModelCard, policy: CachingPolicy, gap: float
         "model": card.name,
         "ttl": policy.ttl,
         "gap_seconds": gap,
-        "over_window": one.over_window(card),
-        "chosen": list(one.replays)[-1],
-        "strategies": {label: _figures(played) for label, played in one.replays.items()},
+        "over_window": priced.over_window(card),
+        "chosen": list(priced.replays)[-1],
+        "strategies": {label: _figures(played) for label, played in priced.replays.items()},
     }
 
 

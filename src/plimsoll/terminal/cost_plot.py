@@ -38,7 +38,7 @@ def draw(priced: Sequence[PricedReplay], card: ModelCard, target: Path) -> None:
 
 
 def _draw_tokens(axes: "Axes", priced: Sequence[PricedReplay]) -> None:
-    steps = [step.bill for one in priced for step in one.chosen.steps]
+    steps = [step.bill for conversation in priced for step in conversation.chosen.steps]
     numbers = range(1, len(steps) + 1)
     layers = {
         "read": [bill.read for bill in steps],
@@ -62,13 +62,13 @@ def _draw_money(axes: "Axes", priced: Sequence[PricedReplay]) -> None:
     ends: list[tuple[float, str, str]] = []
     for label in priced[0].replays if priced else ():
         spent, line = 0.0, [0.0]
-        for step in (step for one in priced for step in one.replays[label].steps):
+        for step in (step for conversation in priced for step in conversation.replays[label].steps):
             spent += step.bill.money
             line.append(spent)
         width = 2.4 if label == list(priced[0].replays)[-1] else 1.6
         axes.plot(range(len(line)), line, color=_LINES[label], linewidth=width)
         ends.append((spent, label, _LINES[label]))
-    _label_ends(axes, ends, sum(len(one.chosen.steps) for one in priced))
+    _label_ends(axes, ends, sum(len(conversation.chosen.steps) for conversation in priced))
     axes.set_xlabel("request")
     axes.set_ylabel("USD, cumulative")
     axes.yaxis.set_major_formatter(lambda value, _: f"${value:,.2f}")
@@ -108,6 +108,6 @@ def _tidy(axes: "Axes", priced: Sequence[PricedReplay]) -> None:
     axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
     axes.set_axisbelow(True)
     done = 0.5
-    for one in priced[:-1]:
-        done += len(one.chosen.steps)
+    for conversation in priced[:-1]:
+        done += len(conversation.chosen.steps)
         axes.axvline(done, color="#9ca3af", linewidth=0.6, linestyle=":")

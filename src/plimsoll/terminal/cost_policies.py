@@ -124,11 +124,11 @@ def policy_table(found: Sequence[Mapping[str, PolicyReplay]], without: frozenset
     shown = [place for place, heading in enumerate(headings) if heading not in without]
     for place in shown:
         table.add_column(headings[place], justify="right", no_wrap=True)
-    base = sum(one[NEVER].replay.money for one in found)
+    base = sum(results[NEVER].replay.money for results in found)
     for policy in (NEVER, *POLICIES):
-        money = sum(one[policy].replay.money for one in found)
-        sent = sum(one[policy].replay.total.prompt_tokens for one in found)
-        times = sum(one[policy].compactions for one in found)
+        money = sum(results[policy].replay.money for results in found)
+        sent = sum(results[policy].replay.total.prompt_tokens for results in found)
+        times = sum(results[policy].compactions for results in found)
         share = f"{money / base:.0%}" if base else "–"
         cells = (f"{times:,}", short_tokens(sent), f"{money:,.4f}", share)
         table.add_row(Text(policy), *(cells[place] for place in shown))
@@ -139,9 +139,9 @@ def policy_facts(found: Mapping[str, PolicyReplay]) -> dict[str, dict[str, float
     """The same for programs."""
     return {
         policy: {
-            "compactions": one.compactions,
-            "prompt_tokens": one.replay.total.prompt_tokens,
-            "usd": round(one.replay.money, 6),
+            "compactions": results.compactions,
+            "prompt_tokens": results.replay.total.prompt_tokens,
+            "usd": round(results.replay.money, 6),
         }
-        for policy, one in found.items()
+        for policy, results in found.items()
     }

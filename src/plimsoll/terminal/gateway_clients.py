@@ -24,7 +24,7 @@ def client_lines(address: str) -> Iterator[str]:
     clients = tomllib.loads(files("plimsoll.terminal").joinpath("gateway_clients.toml").read_text("utf-8"))[
         "client"
     ]
-    lines = [(one["line"].format(url=address), one["name"]) for one in clients]
+    lines = [(client["line"].format(url=address), client["name"]) for client in clients]
     widest = max(len(line) for line, _ in lines)
     yield "Point a client at it:"
     yield from (f"  {line:<{widest}}  # {name}" for line, name in lines)

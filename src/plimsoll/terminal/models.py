@@ -78,7 +78,7 @@ def list_models(pattern: str, as_json: bool) -> None:
     if as_json:
         found = {
             "models": [_card_facts(card) for card in cards],
-            "providers": [_facts(one) for one in states],
+            "providers": [_facts(state) for state in states],
         }
         click.echo(json.dumps(found, indent=2))
         return
@@ -231,10 +231,10 @@ def _provider_table(states: list[ProviderState], width: int) -> Table:
     has_models = width >= _NARROW
     if has_models:
         table.add_column("asked by default", no_wrap=True)
-    for one in states:
-        usable = Text("yes", "green") if one.usable else Text("no", "dim")
-        model = [Text(plain(one.default_model or ""))] if has_models else []
-        table.add_row(one.facts.name, usable, Text(plain(one.why)), *model)
+    for state in states:
+        usable = Text("yes", "green") if state.usable else Text("no", "dim")
+        model = [Text(plain(state.default_model or ""))] if has_models else []
+        table.add_row(state.facts.name, usable, Text(plain(state.why)), *model)
     return table
 
 

@@ -99,7 +99,7 @@ def _contains(transcripts: Iterable[Transcript], wanted: str) -> bool:
 def _original_in_folder(path: str, wanted: str) -> Path | None:
     folder = Path(path).parent
     candidates = [
-        one for one in sorted(folder.glob("*.json*")) if one.is_file() and one.name != Path(path).name
+        file for file in sorted(folder.glob("*.json*")) if file.is_file() and file.name != Path(path).name
     ]
     for candidate in candidates[:MAX_SEARCHED]:
         if candidate.stat().st_size > LARGEST_SEARCHED:

@@ -133,9 +133,9 @@ def _report(original: _Original, repaired: RepairResult) -> Iterator[str]:
 
 
 def _json_lines(repaired: RepairResult) -> Iterator[str]:
-    for one in repaired.findings:
+    for finding in repaired.findings:
         yield json.dumps(
-            {"place": one.place, "problem": one.problem, "repair": one.repair}, ensure_ascii=False
+            {"place": finding.place, "problem": finding.problem, "repair": finding.repair}, ensure_ascii=False
         )
 
 

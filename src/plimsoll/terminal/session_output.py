@@ -43,7 +43,7 @@ def check_output(target: str, output: str | None, transcripts: Sequence[Transcri
             f"{output} can hold only one session, but {len(transcripts)} conversations were read. Name a folder: "
             f"--output {shlex.quote(output.rstrip('/'))}/"
         )
-    originals = [one.source for one in transcripts if Path(one.source).exists()]
+    originals = [transcript.source for transcript in transcripts if Path(transcript.source).exists()]
     if any(Path(output).exists() and Path(output).samefile(original) for original in originals):
         raise UserError(f"{output} is the original, which is never changed. Name another file with --output.")
 

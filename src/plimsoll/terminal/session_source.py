@@ -77,9 +77,9 @@ def _stored(name: str) -> Transcript:
 def only_one(transcripts: Sequence[Transcript], line: int | None) -> Transcript:
     """The only conversation, or the one in `line` of a file with several."""
     if line is not None:
-        found = next((one for one in transcripts if one.line == line), None)
+        found = next((transcript for transcript in transcripts if transcript.line == line), None)
         if found is None:
-            last = max((one.line or 1 for one in transcripts), default=0)
+            last = max((transcript.line or 1 for transcript in transcripts), default=0)
             raise UserError(
                 f"--line {line}: {transcripts[0].source} has no conversation there; the last is in line {last}."
             )

@@ -133,8 +133,9 @@ def cleared_list(
 def cleared_lines(cleared: Sequence[ClearedResult], original: str) -> str:
     """Every cleared tool result, one line each."""
     lines = [
-        f"- {one.handle}  {one.characters:,} characters  {one.line.split(chr(10))[0].split(' · ')[0]} · {one.status}"
-        for one in cleared
+        f"- {result.handle}  {result.characters:,} characters  "
+        f"{result.line.split(chr(10))[0].split(' · ')[0]} · {result.status}"
+        for result in cleared
     ]
     return plain("\n".join((f"Cleared (`plimsoll recall {original} HANDLE` restores one):", *lines)))
 
@@ -142,8 +143,9 @@ def cleared_lines(cleared: Sequence[ClearedResult], original: str) -> str:
 def shortened_lines(shortened: Sequence[ShortenedMessage]) -> str:
     """Every shortened message, one line each."""
     lines = [
-        f"- {one.handle}  {one.tool or 'message'}: {one.characters_before:,} → {one.characters_after:,} characters"
-        for one in shortened
+        f"- {message.handle}  {message.tool or 'message'}: "
+        f"{message.characters_before:,} → {message.characters_after:,} characters"
+        for message in shortened
     ]
     return plain("\n".join(("Shortened to fit:", *lines)))
 

@@ -178,7 +178,7 @@ AGENTS = tuple(folder.agent for folder in FOLDERS)
 
 def newest_session(agent: str, environment: Mapping[str, str], home: Path, project: str) -> Path:
     """The newest session of `agent` in a project. Raises `TranscriptError` if there is none."""
-    folder = next(one for one in FOLDERS if one.agent == agent).here(environment, home)
+    folder = next(candidate for candidate in FOLDERS if candidate.agent == agent).here(environment, home)
     found = next(folder.sessions(project), None)
     if found is not None:
         return found

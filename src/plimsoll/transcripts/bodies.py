@@ -33,8 +33,8 @@ def read_body(path: str) -> RequestBody | None:
     if format is None or format.is_log:
         return None
     if isinstance(value, list):
-        is_message = all(isinstance(one, dict) and "role" in one for one in value)
-        if not value or not is_message or any("parts" in one for one in value):
+        is_message = all(isinstance(item, dict) and "role" in item for item in value)
+        if not value or not is_message or any("parts" in item for item in value):
             return None
         dialect = "anthropic" if is_anthropic(value, {}) else "openai"
         return RequestBody(dialect, {"messages": value}, raw, is_list=True)

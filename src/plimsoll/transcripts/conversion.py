@@ -115,7 +115,7 @@ def write_session(
 
 def folder_of(target: str) -> type[AgentFolder]:
     """The folder class of an agent."""
-    return next(one for one in FOLDERS if one.format == AGENT_TARGETS[target])
+    return next(folder for folder in FOLDERS if folder.format == AGENT_TARGETS[target])
 
 
 def _format(target: str) -> WritableFormat | None:

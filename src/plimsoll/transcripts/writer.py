@@ -27,7 +27,10 @@ from plimsoll.transcripts.transcript import Transcript
 def write_transcripts(path: str | os.PathLike[str], transcripts: Sequence[Transcript]) -> None:
     """Write all conversations to one file, atomically."""
     if Path(path).suffix.lower() == ".jsonl":
-        transcripts = [replace(one, shape="lines") if log_title(one.format) else one for one in transcripts]
+        transcripts = [
+            replace(transcript, shape="lines") if log_title(transcript.format) else transcript
+            for transcript in transcripts
+        ]
     is_json = Path(path).suffix.lower() == ".json" and len(transcripts) > 1
     write_file(path, _as_list(transcripts) if is_json else serialised(transcripts))
 

@@ -49,12 +49,12 @@ async def newest(db: SqlConnection, row: SessionRow, limit: int) -> list[Action]
 async def edits(db: SqlConnection, row: SessionRow) -> PersonEdits:
     """What users removed from the current view."""
     found = PersonEdits()
-    for one in await edits_before(db, row.session.view):
-        found = replace(found, views=(*found.views, one.view_after))
-        if one.action == "drop":
-            found = replace(found, dropped=(*found.dropped, *one.details["messages"]))
+    for edit in await edits_before(db, row.session.view):
+        found = replace(found, views=(*found.views, edit.view_after))
+        if edit.action == "drop":
+            found = replace(found, dropped=(*found.dropped, *edit.details["messages"]))
         else:
-            node = await nodes.load(db, one.details["node"], row.session.owner)
+            node = await nodes.load(db, edit.details["node"], row.session.owner)
             found = replace(found, summary=node, covered=await _covered(db, [node], row.session.owner))
     return found
 

@@ -46,15 +46,15 @@ async def fork(
     if point:
         require_message(row, point)
     edits = await actions.edits_before(db, row.session.view)
-    made = {one.view_after for one in edits}
+    made = {edit.view_after for edit in edits}
     view = await _opening_view(db, row, point, wanted, made)
     base = view if view.through <= point else await _unedited(db, row, view, made)
     child = await sessions.fork(db, row, point, title, base.number, random)
     applied, shown = [
-        {edit.view_after for edit in await actions.edits_before(db, one.number)} for one in (base, view)
+        {edit.view_after for edit in await actions.edits_before(db, side.number)} for side in (base, view)
     ]
-    missing = list(_of_fork([one for one in edits if one.view_after not in applied], shown, point))
-    dropped = sorted({n for one in missing if one.action == "drop" for n in one.details["messages"]})
+    missing = list(_of_fork([edit for edit in edits if edit.view_after not in applied], shown, point))
+    dropped = sorted({n for edit in missing if edit.action == "drop" for n in edit.details["messages"]})
     references = merged(list(_cut(view.whole(point), point, dropped)))
     if references == base.whole(point):
         return child
@@ -66,12 +66,12 @@ async def fork(
 
 def _of_fork(edits: Sequence[Action], shown: Collection[int], point: int) -> Iterator[Action]:
     """The edits that concern a fork: all drops up to its fork point, and the summaries that it shows."""
-    for one in edits:
-        if one.action != "drop":
-            if one.view_after in shown:
-                yield one
-        elif early := [number for number in one.details["messages"] if number <= point]:
-            yield replace(one, details={"messages": early})
+    for edit in edits:
+        if edit.action != "drop":
+            if edit.view_after in shown:
+                yield edit
+        elif early := [number for number in edit.details["messages"] if number <= point]:
+            yield replace(edit, details={"messages": early})
 
 
 async def _rewritten(
@@ -97,8 +97,8 @@ async def _begin_with(
         author=edits[-1].actor if edits else "",
     )  # fmt: skip
     view = await views.commit(db, row, draft, event, None)
-    for one in edits:
-        await actions.insert(db, row, one, draft.base, view.number)
+    for edit in edits:
+        await actions.insert(db, row, edit, draft.base, view.number)
     return (await find(db, child.id, child.owner)).session
 
 
@@ -107,7 +107,7 @@ def _cut(references: Sequence[Reference], point: int, dropped: Sequence[int]) ->
     for reference in references:
         if isinstance(reference, Span):
             first, last = reference.first, min(reference.last, point)
-            for number in (*(one for one in dropped if first <= one <= last), last + 1):
+            for number in (*(item for item in dropped if first <= item <= last), last + 1):
                 if first < number:
                     yield Span(first, number - 1)
                 first = number + 1

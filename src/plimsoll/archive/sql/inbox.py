@@ -32,12 +32,17 @@ class SqlInbox(Inbox):
                 _POSITION, (self._account, position)
             )  # first: other writers for the account wait here
             waiting = []
-            for one in messages:
-                name = (self._account, storable(one.place), storable(one.event))
-                said = (storable(one.sender), storable(one.text), one.kind, storable(one.speaker))
+            for message in messages:
+                name = (self._account, storable(message.place), storable(message.event))
+                said = (
+                    storable(message.sender),
+                    storable(message.text),
+                    message.kind,
+                    storable(message.speaker),
+                )
                 await db.run(_LETTER, (*name, *said, now))
                 if await db.row(_WAITS, name):
-                    waiting.append(one)
+                    waiting.append(message)
             return waiting
 
         return await self._database.write(work, repeatable=True)
@@ -63,10 +68,10 @@ class SqlInbox(Inbox):
     async def settle(self, messages: Sequence[IncomingMessage]) -> None:
         async def work(db: SqlConnection) -> None:
             now = await db.now()
-            for one in messages:
+            for message in messages:
                 await db.run(
                     "UPDATE letters SET settled = ?, body = '' WHERE account = ? AND place = ? AND event = ?",
-                    (now, self._account, storable(one.place), storable(one.event)),
+                    (now, self._account, storable(message.place), storable(message.event)),
                 )
 
         await self._database.write(work, repeatable=True)

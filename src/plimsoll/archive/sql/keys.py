@@ -114,9 +114,9 @@ class SqlKeys(KeyStore):
         async def work(db: SqlConnection) -> None:
             now = await db.now()
             # In the same order in all processes, so that two never deadlock.
-            for one in sorted(settlements, key=lambda settlement: settlement.key):
-                await _add_spent(db, one, now)
-                await _hold(db, one.key, holder, one.held, now + lease)
+            for item in sorted(settlements, key=lambda settlement: settlement.key):
+                await _add_spent(db, item, now)
+                await _hold(db, item.key, holder, item.held, now + lease)
 
         await self._database.write(work)
 
@@ -214,7 +214,7 @@ async def _holding(db: SqlConnection, name: str) -> AccessKey:
     found = await db.row(f"{_SELECT} WHERE name = ? AND revoked IS NULL", (name,))
     if found is None:
         rows = await db.rows("SELECT name FROM access_keys WHERE revoked IS NULL ORDER BY name LIMIT 20")
-        named = f"There are {', '.join(one for (one,) in rows)}." if rows else "There are none yet."
+        named = f"There are {', '.join(item for (item,) in rows)}." if rows else "There are none yet."
         raise UserError(f"No key has the name {name!r}. {named} `plimsoll gateway keys list` shows all.")
     return _key(found)
 

@@ -85,9 +85,9 @@ async def _unknown(db: SqlConnection, id: str, fitting: list[str], own: str, who
     )
     if not known:
         return f"There is no session {id!r}; the archive is still empty."
-    ids = [one for (one,) in known]
+    ids = [known_id for (known_id,) in known]
     # Users remember the words of an id, not the time.
-    near = [one for one in ids if id and id.lower() in one] or difflib.get_close_matches(
+    near = [known_id for known_id in ids if id and id.lower() in known_id] or difflib.get_close_matches(
         id, ids, NEAREST, 0.5
     )
     hint = f"Nearest: {', '.join(near[:NEAREST])}." if near else f"The newest is {ids[0]}."

@@ -102,17 +102,17 @@ async def _insert(db: SqlConnection, index: Index, row: SessionRow, new: Sequenc
     # Times in the log never decrease, whatever the clock does, because search relies on their order.
     time = max(now, newest or 0.0)
     values, shown_forms = [], []
-    for one in new:
+    for item in new:
         sequence += 1
-        total += one.tokens
+        total += item.tokens
         values.append((
-            row.key, row.session.owner, sequence, one.role, one.tokens, total, time, one.digest, one.handle, one.body,
-            one.media,
+            row.key, row.session.owner, sequence, item.role, item.tokens, total, time, item.digest, item.handle,
+            item.body, item.media,
         ))  # fmt: skip
-        if one.shown:
-            shown_forms.append((row.key, sequence, one.shown_tokens, one.shown))
+        if item.shown:
+            shown_forms.append((row.key, sequence, item.shown_tokens, item.shown))
     ids = await db.insert(_INSERT, values)
-    await index.add(db, ids, [one.text for one in new])
+    await index.add(db, ids, [message.text for message in new])
     for form in shown_forms:
         await db.run("INSERT INTO shown (session, sequence, tokens, body) VALUES (?, ?, ?, ?)", form)
     await db.run(
@@ -211,7 +211,9 @@ async def find_by_handle(
 def _is_in(scope: Sequence[Segment], key: int, sequence: int, last: int | None) -> bool:
     """Whether a message is in these segments, and not after `last`."""
     is_early = last is None or sequence <= last
-    return is_early and any(one.key == key and one.first <= sequence <= one.last for one in scope)
+    return is_early and any(
+        segment.key == key and segment.first <= sequence <= segment.last for segment in scope
+    )
 
 
 async def reader_of(db: SqlConnection, key: int, id: str, state: str, sequence: int) -> str:
@@ -245,4 +247,7 @@ async def unpin(db: SqlConnection, row: SessionRow, sequence: int) -> bool:
 
 async def pins(db: SqlConnection, key: int) -> list[int]:
     """The pinned messages, in order."""
-    return [one for (one,) in await db.rows("SELECT sequence FROM pins WHERE session = ? ORDER BY 1", (key,))]
+    return [
+        sequence
+        for (sequence,) in await db.rows("SELECT sequence FROM pins WHERE session = ? ORDER BY 1", (key,))
+    ]

@@ -8,7 +8,7 @@ from importlib.resources import files
 def steps(package: str) -> tuple[str, ...]:
     """The text of every migration of a store, in order."""
     folder = files(package).joinpath("migrations")
-    names = sorted(one.name for one in folder.iterdir() if one.name.endswith(".sql"))
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
     return tuple(folder.joinpath(name).read_text("utf-8") for name in names)
 
 

@@ -61,8 +61,8 @@ async def _views(db: SqlConnection, row: SessionRow, segment: Segment, evidence:
     }
     references: dict[int, list[ReferenceOutline]] = {}
     for view, start, end, sequence, short, node in await db.rows(_REFERENCES, (segment.key,)):
-        one = nodes.get(node) or ReferenceOutline(sequence or start or 0, sequence or end or 0, short)
-        references.setdefault(view, []).append(one)
+        outline = nodes.get(node) or ReferenceOutline(sequence or start or 0, sequence or end or 0, short)
+        references.setdefault(view, []).append(outline)
     return [
         ViewOutline(number, previous, through, created, log_length, tuple(references.get(number, ())))
         for number, previous, through, created, log_length in await db.rows(_VIEWS, (segment.key, last))

@@ -108,7 +108,7 @@ async def search(
     look = _Look(matcher, holds_words, query.limit, ends, monotonic, query.accepts)
     statement = index.ranked(scope, skipped) if by_rank else index.candidates(scope, by_words)
     is_more = await _look_through(db, look, statement, by_rank)
-    hits = [await _hit(db, owner, query, one) for one in look.found]
+    hits = [await _hit(db, owner, query, match) for match in look.found]
     following = skipped + look.looked_at if by_rank else look.seen
     return SearchPage(tuple(hits), following if is_more else None, complete=not look.is_late)
 

@@ -125,7 +125,7 @@ async def update(
     await db.run(
         "UPDATE sessions SET title = coalesce(?, title), model = coalesce(?, model), "
         "engine = coalesce(?, engine) WHERE key = ?",
-        (*(None if one is None else storable(one) for one in (title, model, engine)), row.key),
+        (*(None if text is None else storable(text) for text in (title, model, engine)), row.key),
     )
     return (await find(db, row.session.id, row.session.owner)).session
 

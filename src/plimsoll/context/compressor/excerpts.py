@@ -53,7 +53,7 @@ _PATCH = "*** Begin Patch"
 def transcript_texts(messages: Sequence[Message]) -> list[str]:
     """One text per message, with results after their calls."""
     used = _used_later(messages)
-    results = {id(one.call): one.result_at for one in answers(messages)}
+    results = {id(answer.call): answer.result_at for answer in answers(messages)}
     paired = set(results.values())
     return [
         _as_read(message, messages, results, used)

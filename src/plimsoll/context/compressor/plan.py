@@ -60,8 +60,11 @@ class CompressorRules:
             return compacted
         untouched = set(map(id, given))
         # A message of the conversation may read like a stub, and repairs copy messages.
-        said = [one for one in given if "under handle h:" in text_of(one)[-100:]]
-        return [one if id(one) in untouched or one in said else without_handle(one) for one in compacted]
+        said = [message for message in given if "under handle h:" in text_of(message)[-100:]]
+        return [
+            message if id(message) in untouched or message in said else without_handle(message)
+            for message in compacted
+        ]
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class StoredLog:
     def _source(self, items: "Sequence[ViewItem]", gone: set[int], last: int, earlier: str) -> LoggedSource:
         first = min(gone, default=last)
         stored = self._archive.run(self._archive.archive.messages(self._session, first, last))
-        said = {one.sequence: one.message for one in stored}
+        said = {entry.sequence: entry.message for entry in stored}
         left = [n for n in sorted(gone) if n in said and said[n].get("role") not in SYSTEM_ROLES]
         shortened = [
             (item.message, said[item.sequence]) for item in items if item.shortened and item.sequence in said

@@ -131,7 +131,9 @@ class SummaryJob:
     @property
     def newest_request(self) -> str:
         """The newest request, if it is among the messages that stay and the model does not see it."""
-        said = (without_harness_text(one) for one in reversed(self.kept) if one.get("role") == "user")
+        said = (
+            without_harness_text(message) for message in reversed(self.kept) if message.get("role") == "user"
+        )
         newest = next(filter(None, said), "")
         return "" if newest.strip() == self.opening.strip() else newest
 

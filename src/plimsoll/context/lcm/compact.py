@@ -195,14 +195,14 @@ def _ledger(
         known = SummarySource(earlier=summary_body(by_person.message) if by_person else "")
         leaving = set(range(max(1, last - READ + 1), last + 1))
     spoken = _logged_messages(store, leaving - stays - builder.hidden)
-    messages, numbers = [one.message for one in spoken], [one.sequence - 1 for one in spoken]
+    messages, numbers = [entry.message for entry in spoken], [entry.sequence - 1 for entry in spoken]
     return read_facts(messages, plan.opening, known.facts, numbers), known.earlier
 
 
 def _logged_messages(store: NodeStore, sequences: set[int]) -> list[StoredMessage]:
     """Messages of the log by number, without system prompts."""
     said = chain.from_iterable(store.messages(run.first, run.last) for run in runs_of(sequences))
-    return [one for one in said if one.role not in SYSTEM_ROLES]
+    return [entry for entry in said if entry.role not in SYSTEM_ROLES]
 
 
 def _is_gone(span: Span, stays: set[int]) -> bool:

@@ -54,7 +54,7 @@ def expand_query(
         said = writer.ask(prompt, ANSWER_TOKENS)
     except SummaryFailed as error:
         return _without_answer(found, error)
-    known = {one for id, text in given for one in (id, *_ID.findall(text))}
+    known = {mention for id, text in given for mention in (id, *_ID.findall(text))}
     return {"answer": said, "ids": [id for id in dict.fromkeys(_ID.findall(said)) if id in known]}
 
 
@@ -78,7 +78,7 @@ def _found(query: str, store: NodeStore, asked_at: int) -> Excerpts:
     words = " ".join(re.findall(r"\w[\w./-]*", query)) or query
     last = asked_at - 1 if asked_at > 1 else None
     hits = passages(store, SearchQuery(words, session=store.session, last=last), _HITS, _WIDTH)
-    return [(f"m:{one.sequence}", one.text) for one in hits[:_HITS]]
+    return [(f"m:{hit.sequence}", hit.text) for hit in hits[:_HITS]]
 
 
 def _within(found: Excerpts, tokens: int) -> Iterator[tuple[str, str]]:

@@ -43,7 +43,7 @@ def faults(examined: StoredTree) -> Iterator[str]:
         if node.id not in connected:
             yield f"node {node.id} refers to nodes that are not stored"
     tree = examined.tree
-    counted = {one.id for one in tree.leaves} | set(tree.replaced)
+    counted = {leaf.id for leaf in tree.leaves} | set(tree.replaced)
     for node in own:
         if node.kind == "leaf" and node.id in connected and node.id not in counted:
             yield f"leaf {node.id} covers messages that an earlier leaf covers; it is ignored"
@@ -68,8 +68,8 @@ def _connected(nodes: Sequence[Node]) -> list[Node]:
     known = {node.id: node for node in nodes if node.kind in KINDS}
 
     def resolves(node: Node) -> bool:
-        below = [known.get(one.node) for one in node.sources if isinstance(one, NodeLink)]
-        return bool(node.sources) and all(one is not None and resolves(one) for one in below)
+        below = [known.get(source.node) for source in node.sources if isinstance(source, NodeLink)]
+        return bool(node.sources) and all(child is not None and resolves(child) for child in below)
 
     return [node for node in known.values() if resolves(node)]
 
@@ -88,7 +88,7 @@ def _broken(node: Node, examined: StoredTree) -> Iterator[str]:
     for span in spans:
         if not 1 <= span.first <= span.last <= examined.last:
             yield f"covers messages {span.first} to {span.last}, but the log has {examined.last}"
-    depths = {one.depth for one in examined.nodes if NodeLink(one.id) in node.sources}
+    depths = {item.depth for item in examined.nodes if NodeLink(item.id) in node.sources}
     if depths and depths != {node.depth - 1}:
         yield f"has depth {node.depth} but refers to nodes of depth {', '.join(map(str, sorted(depths)))}"
     replaced = int(node.details.get("tokens", 0))

@@ -22,7 +22,7 @@ def carry_positions(old: Sequence[Message], positions: Sequence[int], new: Seque
     for message in new:
         number = places.get(id(message))
         if number is None:
-            place = next((n for n, (one, _) in enumerate(changed) if _is_same(one, message)), None)
+            place = next((n for n, (item, _) in enumerate(changed) if _is_same(item, message)), None)
             number = 0 if place is None else changed.pop(place)[1]
         found.append(number)
     return found

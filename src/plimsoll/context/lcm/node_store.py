@@ -83,7 +83,7 @@ class InMemoryNodeStore:
         return OWN
 
     def positions(self, messages: Sequence[Message]) -> list[int]:
-        whole = [(one.message, one.sequence) for one in self._log]
+        whole = [(message.message, message.sequence) for message in self._log]
         for known in (self._seen, whole):
             if known and len(known) <= len(messages) and _begins_with(messages, known):
                 return [*(number for _, number in known), *self._said(messages[len(known) :])]
@@ -122,7 +122,7 @@ class InMemoryNodeStore:
         return copy
 
     def by_handle(self, handle: str) -> StoredMessage | None:
-        return next((one for one in self._log if one.handle == handle), None)
+        return next((message for message in self._log if message.handle == handle), None)
 
     def edits(self) -> PersonEdits:
         return PersonEdits()
@@ -142,8 +142,8 @@ class InMemoryNodeStore:
     def _aligned(self, messages: Sequence[Message]) -> list[int]:
         """The numbers of a list that was changed elsewhere: match equal messages from the end; the rest is new."""
         places: dict[str, list[int]] = {}
-        for one in self._log:
-            places.setdefault(one.digest, []).append(one.sequence)
+        for item in self._log:
+            places.setdefault(item.digest, []).append(item.sequence)
         positions = [0] * len(messages)
         bound = len(self._log) + 1
         for index in range(len(messages) - 1, -1, -1):
@@ -162,25 +162,32 @@ class InMemoryNodeStore:
         mode = "substring" if by_words else query.mode
         matchers = [matcher_for(SearchQuery(text, mode)) for text in each]
         left = countdown(query.deadline)
-        for one in self._log[(query.first or 1) - 1 : query.last or len(self._log)]:
-            if not _is_wanted(one, query):
+        for message in self._log[(query.first or 1) - 1 : query.last or len(self._log)]:
+            if not _is_wanted(message, query):
                 continue
-            text = searchable(one.message)
+            text = searchable(message.message)
             if left() <= 0:
                 raise TimeoutError
             places = [matcher(text, left()) for matcher in matchers]
             if all(places):
-                yield hit(OWN, one.sequence, one.role, one.time, text, sorted(chain.from_iterable(places)))
+                yield hit(
+                    OWN,
+                    message.sequence,
+                    message.role,
+                    message.time,
+                    text,
+                    sorted(chain.from_iterable(places)),
+                )
 
 
 def _begins_with(messages: Sequence[Message], known: Sequence[tuple[Message, int]]) -> bool:
     return all(message == before for message, (before, _) in zip(messages, known, strict=False))
 
 
-def _is_wanted(one: StoredMessage, query: SearchQuery) -> bool:
+def _is_wanted(message: StoredMessage, query: SearchQuery) -> bool:
     """Whether a message matches the role and time of a query."""
-    if query.role not in (None, one.role):
+    if query.role not in (None, message.role):
         return False
-    return (query.since is None or one.time >= query.since) and (
-        query.before is None or one.time < query.before
+    return (query.since is None or message.time >= query.since) and (
+        query.before is None or message.time < query.before
     )

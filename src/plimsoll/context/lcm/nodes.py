@@ -30,8 +30,8 @@ def leaf(
     session: str, said: Sequence[StoredMessage], writer: NodeWriter, opening: str, old: Node | None = None
 ) -> Node:
     """The leaf for these consecutive messages of the log."""
-    messages = [one.message for one in said]
-    tokens = sum(one.tokens for one in said)
+    messages = [entry.message for entry in said]
+    tokens = sum(entry.tokens for entry in said)
     facts = read_facts(messages)
     details = {
         "first": said[0].sequence,
@@ -39,7 +39,7 @@ def leaf(
         "since": said[0].time,
         "until": said[-1].time,
         "messages": len(said),
-        "roles": _counted(one.role for one in said),
+        "roles": _counted(entry.role for entry in said),
         "tokens": tokens,
         "topics": topics_of(facts),
         "ledger": ledger_of(facts),
@@ -65,15 +65,15 @@ def condensed(
         {"role": "user", "content": f"[{node.id}]\n{node.message['content']}"} for node in below
     ]
     details = {
-        "first": min(one["first"] for one in parts),
-        "last": max(one["last"] for one in parts),
-        "since": min(one["since"] for one in parts),
-        "until": max(one["until"] for one in parts),
-        "messages": sum(one["messages"] for one in parts),
-        "roles": _summed(one["roles"] for one in parts),
-        "tokens": sum(one["tokens"] for one in parts),
-        "topics": merged_topics([one["topics"] for one in parts]),
-        "ledger": merged_ledger([one["ledger"] for one in parts]),
+        "first": min(part["first"] for part in parts),
+        "last": max(part["last"] for part in parts),
+        "since": min(part["since"] for part in parts),
+        "until": max(part["until"] for part in parts),
+        "messages": sum(part["messages"] for part in parts),
+        "roles": _summed(part["roles"] for part in parts),
+        "tokens": sum(part["tokens"] for part in parts),
+        "topics": merged_topics([part["topics"] for part in parts]),
+        "ledger": merged_ledger([part["ledger"] for part in parts]),
     }
     sources = tuple(NodeLink(node.id) for node in below)
     written = writer.write(texts, tokens, lambda: read_facts(originals), quotes=False)
@@ -99,12 +99,17 @@ def ledger_of(facts: ConversationFacts) -> Ledger:
 
 def merged_ledger(ledgers: Sequence[Ledger]) -> Ledger:
     """The lines of several ledgers, oldest first; if there are too many, the newest of each kind."""
-    return _bounded({kind: [line for one in ledgers for line in one.get(kind, [])] for kind in _MAX_LINES})
+    return _bounded(
+        {kind: [line for ledger in ledgers for line in ledger.get(kind, [])] for kind in _MAX_LINES}
+    )
 
 
 def topics_of(facts: ConversationFacts) -> list[str]:
     """Topics that tell a reader whether to expand the node: requests, files and commands."""
-    asked = [_short(one.text, _REQUEST_CHARACTERS) for one in (*facts.requests[:1], *facts.requests[1:][-2:])]
+    asked = [
+        _short(request.text, _REQUEST_CHARACTERS)
+        for request in (*facts.requests[:1], *facts.requests[1:][-2:])
+    ]
     touched = sorted(facts.files, key=lambda path: -sum(facts.files[path].actions.values()))
     ran = [line for line, event in facts.commands.items() if event.outcome.failed] or list(facts.commands)
     other = [_short(line, _NAMED) for line in facts.actions][-2:]
@@ -168,7 +173,7 @@ def _counted(roles: Iterable[str]) -> dict[str, int]:
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: dict[str, int] = {}
-    for one in counts:
-        for role, count in one.items():
+    for item in counts:
+        for role, count in item.items():
             total[role] = total.get(role, 0) + count
     return total

@@ -62,7 +62,9 @@ def _outlined(text: str) -> tuple[Kind, str]:
         return "table", table
     signatures = list(_SIGNATURE.finditer(text[:_PARSED]))
     if len(signatures) >= _MIN_SIGNATURES:
-        return "code", "\n".join(f"{_line(text, one)}: {one[0].strip()}" for one in signatures[:60])
+        return "code", "\n".join(
+            f"{_line(text, signature)}: {signature[0].strip()}" for signature in signatures[:60]
+        )
     return "text", excerpt(text, 600)
 
 
@@ -93,7 +95,7 @@ def _shape(value: Any, depth: int) -> str:
     if isinstance(value, dict):
         if depth == 0:
             return f"{{{len(value)} keys}}"
-        named = [f'"{key}": {_shape(one, depth - 1)}' for key, one in list(value.items())[:_KEYS]]
+        named = [f'"{key}": {_shape(item, depth - 1)}' for key, item in list(value.items())[:_KEYS]]
         more = [f"… {len(value) - _KEYS} more keys"] if len(value) > _KEYS else []
         return "{" + ", ".join([*named, *more]) + "}"
     if isinstance(value, list):

@@ -38,12 +38,12 @@ class Passage:
 def passages(store: NodeStore, query: SearchQuery, count: int, width: int = WIDTH) -> list[Passage]:
     """At least `count` passages if available, best first; for a pattern, newest first."""
     if query.mode == "words" and has_words(query.text):
-        found = (_passage(store, one, query.text, width) for one in _by_words(store, query, count))
+        found = (_passage(store, word, query.text, width) for word in _by_words(store, query, count))
         # The sort is stable: equal passages keep the order of the index.
-        return sorted((one for one in found if one), key=lambda one: -one.score)
+        return sorted((passage for passage in found if passage), key=lambda item: -item.score)
     plain = query if query.mode == "regex" else replace(query, mode="substring")
     hits = list(_pages(store, replace(plain, order="newest"), count))
-    return [_matching(store, one, width) for one in hits]
+    return [_matching(store, hit, width) for hit in hits]
 
 
 def best_window(text: str, words: Sequence[str], width: int) -> tuple[str, float]:
@@ -71,14 +71,14 @@ def best_window(text: str, words: Sequence[str], width: int) -> tuple[str, float
 def _by_words(store: NodeStore, query: SearchQuery, count: int) -> list[SearchHit]:
     """Messages with all words; if these are too few, also those with some."""
     ranked = replace(query, order="relevance", limit=_CANDIDATES)
-    hits = {(one.session, one.sequence): one for one in store.search(ranked).hits}
+    hits = {(hit.session, hit.sequence): hit for hit in store.search(ranked).hits}
     words = sorted((term.text for term in terms_of(query.text)), key=len, reverse=True)[:_WORDS]
     if len(hits) >= count or len(words) < 2:
         return list(hits.values())
     some: dict[tuple[str, int], list[SearchHit]] = {}
     for word in words:
-        for one in store.search(replace(ranked, text=_quoted(word), limit=_CANDIDATES)).hits:
-            some.setdefault((one.session, one.sequence), []).append(one)
+        for item in store.search(replace(ranked, text=_quoted(word), limit=_CANDIDATES)).hits:
+            some.setdefault((item.session, item.sequence), []).append(item)
     more = sorted(some, key=lambda key: -len(some[key]))[:_CANDIDATES]
     return [*hits.values(), *(some[key][0] for key in more if key not in hits)]
 
@@ -94,36 +94,36 @@ def _pages(store: NodeStore, query: SearchQuery, count: int) -> Iterator[SearchH
         page = store.search(replace(query, limit=count - found, cursor=page.next))
 
 
-def _passage(store: NodeStore, one: SearchHit, text: str, width: int) -> Passage | None:
+def _passage(store: NodeStore, hit: SearchHit, text: str, width: int) -> Passage | None:
     """The best excerpt of a message; None for a call of these tools, which only repeats the query."""
     words = [token for term in terms_of(text) for token in term.tokens]
-    message = _message(store, one)
+    message = _message(store, hit)
     if message is None or _only_looks(message):
         return None
     piece, score = best_window(searchable(message), words, width)
-    return Passage(one.session, one.sequence, one.role, one.time, piece, score)
+    return Passage(hit.session, hit.sequence, hit.role, hit.time, piece, score)
 
 
-def _matching(store: NodeStore, one: SearchHit, width: int) -> Passage:
+def _matching(store: NodeStore, hit: SearchHit, width: int) -> Passage:
     """The excerpt around the first match, which the archive marks in its shorter snippet."""
-    message = _message(store, one)
-    whole = searchable(message) if message else one.snippet
-    marked = one.snippet[slice(*one.marks[0])] if one.marks else ""
+    message = _message(store, hit)
+    whole = searchable(message) if message else hit.snippet
+    marked = hit.snippet[slice(*hit.marks[0])] if hit.marks else ""
     # The snippet has spaces instead of line breaks, so search for a match across lines in the same form.
     at = whole.replace("\n", " ").replace("\t", " ").find(marked)
     middle = max(0, at) + len(marked) // 2
     piece = _cut(whole, max(0, middle - width // 2), width)
-    return Passage(one.session, one.sequence, one.role, one.time, piece, 1.0)
+    return Passage(hit.session, hit.sequence, hit.role, hit.time, piece, 1.0)
 
 
-def _message(store: NodeStore, one: SearchHit) -> Message | None:
-    found = store.messages(one.sequence, one.sequence, one.session)
+def _message(store: NodeStore, hit: SearchHit) -> Message | None:
+    found = store.messages(hit.sequence, hit.sequence, hit.session)
     return found[0].message if found else None
 
 
 def _only_looks(message: Message) -> bool:
     calls = tool_calls(message)
-    return bool(calls) and not text_of(message) and all(call_name(one).startswith(PREFIX) for one in calls)
+    return bool(calls) and not text_of(message) and all(call_name(call).startswith(PREFIX) for call in calls)
 
 
 def _first(matches: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:

@@ -50,16 +50,16 @@ def describe(arguments: Mapping[str, Any], store: NodeStore) -> dict[str, Any]:
     node = node_by_id(id, tree)
     if node is not None:
         return _described(node, tree)
-    one = message_by_id(id, store)
-    covering = tree.leaf_at(one.sequence)
-    text = text_of(one.message)
+    message = message_by_id(id, store)
+    covering = tree.leaf_at(message.sequence)
+    text = text_of(message.message)
     return {
-        "id": f"m:{one.sequence}",
-        "role": one.role,
-        "time": _iso(one.time),
-        "tokens": one.tokens,
+        "id": f"m:{message.sequence}",
+        "role": message.role,
+        "time": _iso(message.time),
+        "tokens": message.tokens,
         "characters": len(text),
-        "handle": one.handle,
+        "handle": message.handle,
         "node": covering.id if covering else None,
         "outline": outline_of(text),
     }
@@ -118,17 +118,17 @@ def _grouped(
     """Passages grouped by the leaf that covers them, in order."""
     trees = {store.session: tree}
     groups: dict[tuple[str, str], dict[str, Any]] = {}
-    for one in found:
-        session = one.session or store.session
+    for match in found:
+        session = match.session or store.session
         if session not in trees:
             trees[session] = tree_of(store.nodes(session))
-        leaf = trees[session].leaf_at(one.sequence)
+        leaf = trees[session].leaf_at(match.sequence)
         named: dict[str, Any] = {"node": leaf.id, "messages": span_text(leaf)} if leaf else {"node": None}
         if everywhere:
             named = {"session": session, **named}
         group = groups.setdefault((session, leaf.id if leaf else ""), {**named, "hits": []})
-        when = {"time": timestamp(one.time)} if one.time else {}
-        group["hits"].append({"id": f"m:{one.sequence}", "role": one.role, **when, "text": one.text})
+        when = {"time": timestamp(match.time)} if match.time else {}
+        group["hits"].append({"id": f"m:{match.sequence}", "role": match.role, **when, "text": match.text})
     return list(groups.values())
 
 

@@ -33,12 +33,12 @@ class TranscriptPage:
     characters: int
 
 
-def text_of_message(one: StoredMessage) -> str:
+def text_of_message(stored: StoredMessage) -> str:
     """A complete message with its number."""
-    message = one.message
+    message = stored.message
     named = f" {message['name']}" if isinstance(message.get("name"), str) else ""
     answers = answered_id(message)
-    lines = [f"[m:{one.sequence} {one.role}{named}{f' answers {answers}' if answers else ''}]"]
+    lines = [f"[m:{stored.sequence} {stored.role}{named}{f' answers {answers}' if answers else ''}]"]
     if not _is_plain(message):
         return "\n".join([*lines, to_json(message)])
     if message.get("content"):

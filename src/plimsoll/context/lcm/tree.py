@@ -49,8 +49,8 @@ class Tree:
 
     def span(self, node: Node) -> Span:
         """The range of messages that a node covers."""
-        ends = [one if isinstance(one, Span) else self._span_of(one.node) for one in node.sources]
-        return Span(min(one.first for one in ends), max(one.last for one in ends))
+        ends = [source if isinstance(source, Span) else self._span_of(source.node) for source in node.sources]
+        return Span(min(end.first for end in ends), max(end.last for end in ends))
 
     def leaf_at(self, sequence: int) -> Node | None:
         """The leaf that covers a message."""
@@ -124,8 +124,8 @@ def _not_hidden(nodes: Mapping[str, Node], hidden: Set[int]) -> Iterator[tuple[s
     told: set[str] = set()
     for id, node in nodes.items():
         if not hidden or not any(
-            one.node not in told if isinstance(one, NodeLink) else _overlaps(one, hidden)
-            for one in node.sources
+            source.node not in told if isinstance(source, NodeLink) else _overlaps(source, hidden)
+            for source in node.sources
         ):
             told.add(id)
             yield id, node
@@ -139,7 +139,7 @@ def _parents(leaves: Sequence[Node], condensed: Iterable[Node], bare: Tree) -> d
     """The parent of each node; a condensed node whose children are strays or have a parent is excluded."""
     counted = {leaf.id for leaf in leaves}
     parents: dict[str, str] = {}
-    for node in sorted(condensed, key=lambda one: one.depth):
+    for node in sorted(condensed, key=lambda item: item.depth):
         below = [bare.current(source.node) for source in node.sources if isinstance(source, NodeLink)]
         if below and all(id in counted and id not in parents for id in below):
             counted.add(node.id)
@@ -164,8 +164,8 @@ def _without_overlaps(leaves: Iterable[Node]) -> tuple[Node, ...]:
         run = run_of(leaf)
         place = bisect_right(taken, run.first, key=_first_of)
         before, after = taken[:place][-1:], taken[place:][:1]
-        if all(run_of(one).last < run.first for one in before) and all(
-            run_of(one).first > run.last for one in after
+        if all(run_of(node).last < run.first for node in before) and all(
+            run_of(node).first > run.last for node in after
         ):
             taken.insert(place, leaf)
     return tuple(taken)

@@ -52,7 +52,7 @@ class TreeBuilder:
     def redo(self) -> None:
         """Rewrite nodes that were written without a model, leaves before their parents."""
         makeshift = [node for node in self._counted() if node.degraded]
-        for node in sorted(makeshift, key=lambda one: (one.depth, -self.tree.span(one).last))[:REDONE]:
+        for node in sorted(makeshift, key=lambda item: (item.depth, -self.tree.span(item).last))[:REDONE]:
             if not self._writer.may_ask and not self._writer.late_texts:
                 return
             again = self._again(node)
@@ -78,7 +78,7 @@ class TreeBuilder:
         spans = [self.tree.span(node) for node in nodes]
         first, last = min(span.first for span in spans), max(span.last for span in spans)
         said = self._store.messages(max(first, last - READ + 1), last)
-        return [one.message for one in said if one.sequence not in self.hidden]
+        return [entry.message for entry in said if entry.sequence not in self.hidden]
 
     def _shown(self, run: Span) -> list[Span]:
         """The parts of a run that no person removed."""
@@ -96,10 +96,10 @@ def leaf_runs(said: Sequence[StoredMessage], size: int = LEAF_TOKENS) -> Iterato
     """A run of messages in parts of about `size` tokens each, without splitting tool groups."""
     if not said:
         return
-    weighed = list(accumulate((one.tokens for one in said), initial=0))
+    weighed = list(accumulate((entry.tokens for entry in said), initial=0))
     parts = max(1, round(weighed[-1] / size))
     start, wanted = 0, weighed[-1] / parts
-    for place in safe_cuts([one.message for one in said]):
+    for place in safe_cuts([entry.message for entry in said]):
         if place > start and (place == len(said) or weighed[place] - weighed[start] >= wanted * 0.95):
             yield said[start:place]
             start = place

@@ -218,7 +218,9 @@ class GeminiDialect(Dialect):
         system, contents = encode_contents(messages)
         if not is_object and system is None:
             return contents
-        value = {name: one for name, one in wrapper.items() if name not in ("messages", "systemInstruction")}
+        value = {
+            name: item for name, item in wrapper.items() if name not in ("messages", "systemInstruction")
+        }
         return {**({"systemInstruction": system} if system else {}), **value, "contents": contents}
 
     def models_body(self, names: Sequence[str]) -> Body:

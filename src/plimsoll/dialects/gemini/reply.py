@@ -120,7 +120,7 @@ def named(message: Message, make_id: Callable[[], str]) -> Message:
     if not tool_calls(message):
         return message
     calls: Sequence[dict[str, Any]] = message["tool_calls"]
-    given = [{**one, "id": make_id()} if str(one["id"]).startswith("unnamed-") else one for one in calls]
+    given = [{**call, "id": make_id()} if str(call["id"]).startswith("unnamed-") else call for call in calls]
     return {**message, "tool_calls": given}
 
 

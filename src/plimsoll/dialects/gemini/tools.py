@@ -42,7 +42,7 @@ def decode_tools(tools: Any) -> tuple[Tool, ...]:
             continue
         declared = entry.get("functionDeclarations")
         found += (
-            [_tool(one) for one in declared if isinstance(one, dict)] if isinstance(declared, list) else []
+            [_tool(item) for item in declared if isinstance(item, dict)] if isinstance(declared, list) else []
         )
         if rest := {name: value for name, value in entry.items() if name != "functionDeclarations"}:
             found.append(rest)

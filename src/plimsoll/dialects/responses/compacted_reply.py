@@ -30,7 +30,9 @@ class ResponsesCompactionReply:
         if self.path != COMPACT_PATH:
             return envelope(reply_id, "", self.asked, created, [item], "stop", usage)
         _, said = split(self.asked)
-        kept = [one for one in said if GROUP not in one and is_message(one) and one["role"] == "user"]
+        kept = [
+            entry for entry in said if GROUP not in entry and is_message(entry) and entry["role"] == "user"
+        ]
         return {
             "id": reply_id,
             "object": "response.compaction",

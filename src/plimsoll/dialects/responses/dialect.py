@@ -164,7 +164,7 @@ class ResponsesDialect(Dialect):
             return reply
         return {
             **reply,
-            "tools": [one for one in tools if not isinstance(one, dict) or one.get("name") != name],
+            "tools": [tool for tool in tools if not isinstance(tool, dict) or tool.get("name") != name],
         }
 
     def edits_history(self, body: Body) -> bool:
@@ -240,7 +240,7 @@ class ResponsesDialect(Dialect):
         if instructions is None and not is_object:
             return items
         given = wrapper.get("input")
-        added = [one for one in given if _adds_tools(one)] if isinstance(given, list) else []
+        added = [item for item in given if _adds_tools(item)] if isinstance(given, list) else []
         rest = {key: value for key, value in wrapper.items() if key not in ("messages", "instructions")}
         lead = {} if instructions is None else {"instructions": instructions}
         return {**lead, **rest, "input": [*added, *items]}

@@ -178,7 +178,7 @@ def _thoughts(item: Item) -> list[str]:
     """The readable text of a reasoning item."""
     if item.get("type") != "reasoning":
         return []
-    lists = [one for one in (item.get("summary"), item.get("content")) if isinstance(one, list)]
+    lists = [part for part in (item.get("summary"), item.get("content")) if isinstance(part, list)]
     texts = [part for parts in lists for part in parts]
     return [str(part["text"]) for part in texts if isinstance(part, dict) and part.get("text")]
 

@@ -32,7 +32,7 @@ def part_from(wire: Any) -> Part:
 
 def parts_from(content: Any) -> list[Part]:
     """The canonical parts of a list."""
-    return [part_from(one) for one in content] if isinstance(content, list) else []
+    return [part_from(part) for part in content] if isinstance(content, list) else []
 
 
 def content_from(content: Any) -> str | list[Part]:

@@ -26,7 +26,7 @@ _NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 
 def decode_tools(tools: Iterable[Any]) -> tuple[Tool, ...]:
     """The canonical tools."""
-    return tuple(one for tool in tools if isinstance(tool, dict) for one in _decoded(tool))
+    return tuple(decoded for tool in tools if isinstance(tool, dict) for decoded in _decoded(tool))
 
 
 def encode_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
@@ -88,10 +88,10 @@ def _decoded(tool: dict[str, Any]) -> Iterator[Tool]:
     elif kind == "custom":
         yield {"type": "function", "function": _free_text(tool), EXTRAS: tool}
     elif kind == "namespace" and isinstance(tool.get("tools"), list) and tool["tools"]:
-        inner = [one for one in tool["tools"] if isinstance(one, dict)]
-        for nth, one in enumerate(inner):
-            named = {**one, "name": qualified(str(one.get("name")), tool.get("name"))}
-            function = _free_text(named) if one.get("type") == "custom" else _function_of(named)
+        inner = [item for item in tool["tools"] if isinstance(item, dict)]
+        for nth, entry in enumerate(inner):
+            named = {**entry, "name": qualified(str(entry.get("name")), tool.get("name"))}
+            function = _free_text(named) if entry.get("type") == "custom" else _function_of(named)
             yield {"type": "function", "function": function, EXTRAS: {} if nth else tool}
     else:
         yield dict(tool)

@@ -179,7 +179,7 @@ def _host_name(host: str) -> str:
 
 def _values(scope: Scope, name: bytes) -> list[str]:
     """All values of a header."""
-    return [value.decode("latin-1").strip() for one, value in scope["headers"] if one == name]
+    return [value.decode("latin-1").strip() for item, value in scope["headers"] if item == name]
 
 
 async def _send(scope: Scope, send: Send, why: _Refusal) -> None:

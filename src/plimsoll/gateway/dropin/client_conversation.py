@@ -232,7 +232,9 @@ class ClientConversation:
         """
         asked = unanswered_from(self.log, len(self.log))
         answers = {answered_id(message) for message in self.log[asked:]}
-        newest = max((n for n, one in enumerate(self.log) if one.get("role") == "user"), default=asked)
+        newest = max(
+            (n for n, message in enumerate(self.log) if message.get("role") == "user"), default=asked
+        )
         places = {number: number - len(self.lead) - 1 for number in numbers}
         return {
             number

@@ -159,7 +159,9 @@ class ConversationStore:
         waiting = made.waiting(journal.last)
         await self._add(conversation, journal, made.known[: len(made.known) - waiting])
         await self.note(conversation)
-        before, compacted = (one[: len(one) - waiting] for one in (made.before, made.compacted))
+        before, compacted = (
+            messages[: len(messages) - waiting] for messages in (made.before, made.compacted)
+        )
         await journal.compacted(before, await self._with_pins(journal, before, compacted), made.event)
         # The client's next request may have extended the conversation meanwhile; the view ends before it.
         conversation.show(
@@ -212,7 +214,7 @@ class ConversationStore:
         if known.lead:
             # A client may have changed its system prompt since; the log has the original one.
             stored_lead = await archive.messages(session.id, 1, known.lead)
-            conversation.set_lead([one.message for one in stored_lead])
+            conversation.set_lead([entry.message for entry in stored_lead])
         # A killed process may have stored more than the index says.
         stored = await self._agrees(conversation, session.id, at, session.messages)
         if conversation.compacted_view is None or conversation.compacted_view.number != session.view:
@@ -273,7 +275,7 @@ class ConversationStore:
         if last > len(own):
             return 0
         stored = await archive.messages(session, at + 1, last) if last > at else []
-        return last if [one.message for one in stored] == own[at:last] else 0
+        return last if [entry.message for entry in stored] == own[at:last] else 0
 
     async def _compacted_view(
         self, conversation: ClientConversation, session: str, wire: int, model: str
@@ -296,7 +298,7 @@ class ConversationStore:
             items = _up_to(await archive.items(session, view), at)
             if (
                 base.through <= at
-                and dropped - hidden <= {one.sequence for one in items}
+                and dropped - hidden <= {item.sequence for item in items}
                 and not await self._takes_later_replies(conversation.owner, session, base, at)
             ):
                 compacted_view = make_compacted_view(
@@ -322,7 +324,7 @@ class ConversationStore:
         """Whether a view's summary takes replies after message `at` into account."""
         later = range(at + 1, view.log_length + 1)
         stored = await self._archive_of(owner).messages(session, later[0], later[-1]) if later else ()
-        return any(one.message.get("role") == "assistant" for one in stored)
+        return any(entry.message.get("role") == "assistant" for entry in stored)
 
 
 class _Compaction:

@@ -57,8 +57,8 @@ def forward_routes(
     endpoint = ForwardEndpoint(handler, limits, reserve)
     methods: dict[str, set[str]] = {}
     for dialect in dialects():
-        for one in forwarded_paths(dialect.name):
-            methods.setdefault(one.path, set()).update(one.methods)
+        for item in forwarded_paths(dialect.name):
+            methods.setdefault(item.path, set()).update(item.methods)
     return [Route(path, endpoint, methods=sorted(listed)) for path, listed in methods.items()]
 
 
@@ -149,12 +149,12 @@ class _Forwarded:
 
 def _listed(dialect: Dialect, method: str, path: str) -> tuple[ForwardedPath, str, str]:
     """The listed path that matches the client's path, the upstream path, and the model in it."""
-    for one in forwarded_paths(dialect.name):
-        if method in one.methods and (values := one.values(path)) is not None:
+    for item in forwarded_paths(dialect.name):
+        if method in item.methods and (values := item.values(path)) is not None:
             model = values.get("model", "")
             require_model_name(model)
             try:
-                return one, one.written(values), model
+                return item, item.written(values), model
             except UserError as error:
                 raise bad_request(str(error)) from None
     raise Refused(404, "not_found_error", f"{dialect.title} clients cannot use {method} {path[:200]} here.")
@@ -162,7 +162,7 @@ def _listed(dialect: Dialect, method: str, path: str) -> tuple[ForwardedPath, st
 
 def _require_reachable(asked: _Forwarded, target: Target) -> None:
     """Refuse paths that the upstream does not have, or that would expose other callers' objects."""
-    if all(one.path != asked.listed.path for one in forwarded_paths(target.dialect.name)):
+    if all(path.path != asked.listed.path for path in forwarded_paths(target.dialect.name)):
         raise Refused(
             404,
             "not_found_error",

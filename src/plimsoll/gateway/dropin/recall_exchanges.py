@@ -52,7 +52,9 @@ def with_exchanges(
     while place < len(said):
         exchanges = known.get(chain[place - 1], ()) if place else ()
         answer = dialect.canonical(said, place) if exchanges else []
-        found = next((one for one in exchanges if _is_of(one, answer, dialect, said, place)), None)
+        found = next(
+            (exchange for exchange in exchanges if _is_of(exchange, answer, dialect, said, place)), None
+        )
         if found is None:
             whole.append(said[place])
             place += 1

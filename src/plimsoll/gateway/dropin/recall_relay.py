@@ -76,7 +76,7 @@ class VisibleSteps:
 
     def seen(self, deltas: Sequence[Delta]) -> list[Delta]:
         """The steps that the client sees now. The end is held back."""
-        kept = [one for delta in deltas if (one := self._seen(delta)) is not None]
+        kept = [visible for delta in deltas if (visible := self._seen(delta)) is not None]
         self.collector.add(kept)
         return kept
 
@@ -318,14 +318,14 @@ def _note_usage(deltas: Sequence[Delta], meter: Meter) -> None:
             meter.reported = delta.usage
 
 
-def added(one: Usage | None, other: Usage | None) -> Usage | None:
+def added(first: Usage | None, other: Usage | None) -> Usage | None:
     """The sum of two usages; what neither reports stays unknown."""
-    if one is None or other is None:
-        return one or other
+    if first is None or other is None:
+        return first or other
     sums: dict[str, Any] = {}
     for field in fields(Usage):
         values = [
-            value for value in (getattr(one, field.name), getattr(other, field.name)) if value is not None
+            value for value in (getattr(first, field.name), getattr(other, field.name)) if value is not None
         ]
         sums[field.name] = sum(values) if values else None
     return Usage(**sums)

@@ -124,7 +124,7 @@ def _can_have_tool(request: ClientRequest) -> bool:
         return False
     tools = dialect.canonical_tools(dialect.tools(body))
     functions = [tool.get("function") for tool in tools]
-    return all(one.get("name") != NAME for one in functions if isinstance(one, dict))
+    return all(function.get("name") != NAME for function in functions if isinstance(function, dict))
 
 
 def _has_answers(request: ClientRequest) -> bool:

@@ -127,7 +127,7 @@ class CompactEndpoint:
             raw = await read_body(receive, dict(headers).get(b"content-length"), self._limits)
             body = await asyncio.to_thread(parse_body, raw, self._limits)
             # A caller that names a dialect reads errors in it.
-            named = next((one for one in dialects() if one.name == body.get("dialect")), dialect)
+            named = next((item for item in dialects() if item.name == body.get("dialect")), dialect)
             async with failures_sent(send, named):
                 options = await asyncio.to_thread(_options, body)
                 answer = await self._compactor().compact(options, caller_in(scope).archive_owner)

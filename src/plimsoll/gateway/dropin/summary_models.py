@@ -21,7 +21,10 @@ class SummaryModels:
     async def open(cls, settings: Settings, environ: Mapping[str, str], home: Path) -> "SummaryModels":
         """Resolve every summary model that the settings name."""
         general = settings.auxiliary.compression
-        names = {general.model, *(one.summary_model for one in settings.models.values() if one.summary_model)}
+        names = {
+            general.model,
+            *(model.summary_model for model in settings.models.values() if model.summary_model),
+        }
         opened: dict[str | None, tuple[Auxiliary | None, str]] = {}
         for name in names:
             section = general.model_copy(update={"model": name})

@@ -64,8 +64,8 @@ def main() -> int:
     parser.add_argument("--output", default=None)
     parser.add_argument("--no-browser", action="store_true")
     options = parser.parse_args()
-    for one in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(one, _leave)  # remove the temporary archive also when the terminal is closed
+    for signum in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, _leave)  # remove the temporary archive also when the terminal is closed
     try:
         return _run(options)
     except UserError as error:

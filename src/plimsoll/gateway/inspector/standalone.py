@@ -41,11 +41,11 @@ def redacted(value: Any, is_secret: bool = False) -> Any:
     if isinstance(value, dict):
         named = _is_secret_entry(value)
         return {
-            redact(name): redacted(one, is_secret or is_secret_name(name) or (named and name == "value"))
-            for name, one in value.items()
+            redact(name): redacted(item, is_secret or is_secret_name(name) or (named and name == "value"))
+            for name, item in value.items()
         }
     if isinstance(value, list):
-        return [redacted(one, is_secret or _follows_name(value, place)) for place, one in enumerate(value)]
+        return [redacted(item, is_secret or _follows_name(value, place)) for place, item in enumerate(value)]
     return MARK if is_secret and isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -80,7 +80,7 @@ def _lifespan(inspector: LocalInspector) -> Any:
     return router.lifespan_context(inspector.app)
 
 
-async def _asked(client: httpx.AsyncClient, one: str) -> dict[str, Any]:
+async def _asked(client: httpx.AsyncClient, address: str) -> dict[str, Any]:
     answers: dict[str, Any] = {}
 
     async def ask(path: str) -> Any:
@@ -91,10 +91,10 @@ async def _asked(client: httpx.AsyncClient, one: str) -> dict[str, Any]:
         answers[path] = answer
         return answer
 
-    timeline = await ask(f"{one}/timeline")
+    timeline = await ask(f"{address}/timeline")
     for first in range(1, timeline["session"]["messages"] + 1, PAGE):
-        await ask(f"{one}/messages?first={first}&limit={PAGE}&clip={CLIP}")
+        await ask(f"{address}/messages?first={first}&limit={PAGE}&clip={CLIP}")
     for event in timeline["events"]:
         if event["view_after"] != event["view_before"]:
-            await ask(f"{one}/compactions/{event['number']}")
+            await ask(f"{address}/compactions/{event['number']}")
     return answers

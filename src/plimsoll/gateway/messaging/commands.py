@@ -96,7 +96,9 @@ async def usage(context: CommandContext, _argument: str) -> str:
     total = await context.own.archive.usage_total(context.session)
     messages, tokens = await context.own.archive.view_size(context.session)
     done = [
-        one for one in await context.own.archive.compactions(context.session) if one.outcome == "compacted"
+        event
+        for event in await context.own.archive.compactions(context.session)
+        if event.outcome == "compacted"
     ]
     money = f"${total.money:.4f}" + (
         f" ({total.unpriced:,} requests without a price)" if total.unpriced else ""

@@ -118,13 +118,13 @@ class MatrixAdapter(Adapter):
         events = list(timeline.events)
         if timeline.limited and timeline.prev_batch:
             events = [*await self._older(room, timeline.prev_batch, since), *events]
-        entered = max((place for place, one in enumerate(events) if self._entered(one)), default=-1)
-        wanted = [one.source for one in events[entered + 1 :] if self._is_wanted(room, one.source)]
+        entered = max((place for place, event in enumerate(events) if self._entered(event)), default=-1)
+        wanted = [event.source for event in events[entered + 1 :] if self._is_wanted(room, event.source)]
         if not wanted:
             return []
         members = (await self._asked(self._client.joined_members(room))).members
-        names = {one.user_id: one.display_name or one.user_id for one in members}
-        return [_incoming_message(room, one, names) for one in wanted]
+        names = {member.user_id: member.display_name or member.user_id for member in members}
+        return [_incoming_message(room, event, names) for event in wanted]
 
     async def _older(self, room: str, start: str, since: str) -> list[Any]:
         """The events between a position and the start of a timeline, oldest first."""

@@ -56,10 +56,10 @@ class RoomWorker:
 
     def add(self, messages: Sequence[IncomingMessage]) -> None:
         """Queue messages; one that is queued already keeps its position."""
-        for one in messages:
-            if (one.place, one.event) not in self._known:
-                self._known.add((one.place, one.event))
-                self._waiting.setdefault(one.place, []).append(one)
+        for message in messages:
+            if (message.place, message.event) not in self._known:
+                self._known.add((message.place, message.event))
+                self._waiting.setdefault(message.place, []).append(message)
 
     def wake(self) -> None:
         """Start answering in every room with queued messages."""
@@ -120,8 +120,11 @@ class RoomWorker:
     async def _turn(self, place: str, messages: Sequence[IncomingMessage]) -> None:
         session = await self._session(place) or await self._begin(place)
         said: list[tuple[str, Message]] = [
-            (f"{self._adapter.platform}:{one.event}", {"role": "user", "content": text_for_model(one)})
-            for one in messages
+            (
+                f"{self._adapter.platform}:{message.event}",
+                {"role": "user", "content": text_for_model(message)},
+            )
+            for message in messages
         ]
         stored = 0
 
@@ -147,8 +150,8 @@ class RoomWorker:
 
     async def _settle(self, place: str, messages: Sequence[IncomingMessage]) -> None:
         await self._inbox.settle(messages)
-        self._known -= {(one.place, one.event) for one in messages}
-        self._waiting[place] = [one for one in self._waiting[place] if one not in messages]
+        self._known -= {(message.place, message.event) for message in messages}
+        self._waiting[place] = [item for item in self._waiting[place] if item not in messages]
         if not self._waiting[place]:
             del self._waiting[place]
 

@@ -43,12 +43,12 @@ class _Clip:
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, list):
-            return [self.value(one) for one in value]
+            return [self.value(item) for item in value]
         if not isinstance(value, dict):
             return value
         if value.get("type") in MEDIA_TYPES:
             return described(value)
-        return {key: self.value(one) for key, one in value.items()}
+        return {key: self.value(item) for key, item in value.items()}
 
     def _text(self, text: str) -> str:
         if len(text) <= self._limit:

@@ -31,7 +31,7 @@ class SessionEndpoint:
     """All operations on one path."""
 
     def __init__(self, operations: Iterable[Operation], limits: GatewaySection, service: Service) -> None:
-        self._operations = {one.method: one for one in operations}
+        self._operations = {operation.method: operation for operation in operations}
         self._limits, self._service = limits, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -113,7 +113,7 @@ async def _whole_log(own: OwnerSessions, session: Session) -> list[Message]:
     messages: list[Message] = []
     for first in range(1, session.messages + 1, _PAGE):
         page = await own.log(session.id, first, min(first + _PAGE - 1, session.messages))
-        messages += [one.message for one in page]
+        messages += [entry.message for entry in page]
     return messages
 
 

@@ -43,7 +43,7 @@ class _Schemas(GenerateJsonSchema):
 
 def description() -> Schema:
     """The whole document."""
-    models: list[type[BaseModel]] = [*(one.result for one in OPERATIONS), *EVENTS.values()]
+    models: list[type[BaseModel]] = [*(item.result for item in OPERATIONS), *EVENTS.values()]
     responses: list[tuple[type[BaseModel], JsonSchemaMode]] = [
         (model, "serialization") for model in dict.fromkeys(models)
     ]
@@ -73,7 +73,7 @@ def _described(operation: Operation, references: dict[Any, Schema]) -> Schema:
         "operationId": operation.name,
         "summary": operation.summary,
         "parameters": [
-            *(_parameter(name, "path", one.json_schema()) for name, one in operation.path_values.items()),
+            *(_parameter(name, "path", value.json_schema()) for name, value in operation.path_values.items()),
             *(
                 _parameter(name, "query", schema, name in in_query.get("required", ()))
                 for name, schema in in_query.get("properties", {}).items()
@@ -107,7 +107,7 @@ def _untitled(schema: Schema) -> Schema:
 def _inlined(schema: Any, known: Schema | None = None) -> Any:
     """A request's schema with its definitions inlined."""
     if isinstance(schema, list):
-        return [_inlined(one, known) for one in schema]
+        return [_inlined(item, known) for item in schema]
     if not isinstance(schema, dict):
         return schema
     known = known or schema.get("$defs", {})
@@ -115,7 +115,9 @@ def _inlined(schema: Any, known: Schema | None = None) -> Any:
         return _inlined(known[schema["$ref"].rpartition("/")[2]], known)
     # The tags of a union refer to definitions too.
     return {
-        name: _inlined(one, known) for name, one in schema.items() if name not in ("$defs", "discriminator")
+        name: _inlined(value, known)
+        for name, value in schema.items()
+        if name not in ("$defs", "discriminator")
     }
 
 

@@ -45,9 +45,9 @@ class Operation:
     @property
     def path_values(self) -> dict[str, TypeAdapter[Any]]:
         """The values in the path."""
-        return {name: one for name, one in PATH_VALUES.items() if f"{{{name}}}" in self.path}
+        return {name: value for name, value in PATH_VALUES.items() if f"{{{name}}}" in self.path}
 
     @property
     def needs_body(self) -> bool:
         """Whether the body has a required field."""
-        return self.body is not None and any(one.is_required() for one in self.body.model_fields.values())
+        return self.body is not None and any(field.is_required() for field in self.body.model_fields.values())

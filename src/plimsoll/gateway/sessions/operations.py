@@ -54,7 +54,7 @@ async def _create(own: OwnerSessions, given: OperationInput) -> BaseModel:
 
 async def _list(own: OwnerSessions, given: OperationInput) -> BaseModel:
     sessions = await own.sessions(**dict(given.query))
-    figures = await own.archive.figures([one.id for one in sessions])
+    figures = await own.archive.figures([session.id for session in sessions])
     listed = [ListedSessionResponse.of(*pair) for pair in zip(sessions, figures, strict=True)]
     return SessionsResponse(sessions=listed)
 
@@ -73,15 +73,15 @@ async def _log(own: OwnerSessions, given: OperationInput) -> BaseModel:
     page = await own.log(given.id, first, min(after - 1, total))
     messages: list[ClippedMessageResponse] | list[StoredMessageResponse]
     if given.query.clip is not None:
-        messages = await asyncio.to_thread(lambda: [clipped(one, given.query.clip) for one in page])
+        messages = await asyncio.to_thread(lambda: [clipped(entry, given.query.clip) for entry in page])
     else:
-        messages = [StoredMessageResponse.model_validate(one) for one in page]
+        messages = [StoredMessageResponse.model_validate(entry) for entry in page]
     return LogResponse(messages=messages, next=after if after <= total else None, total=total)
 
 
 async def _view(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    items = [ViewItemResponse.model_validate(one) for one in await own.view(given.id)]
-    return ViewResponse(messages=items, tokens=sum(one.tokens for one in items))
+    items = [ViewItemResponse.model_validate(item) for item in await own.view(given.id)]
+    return ViewResponse(messages=items, tokens=sum(item.tokens for item in items))
 
 
 async def _compactions(own: OwnerSessions, given: OperationInput) -> BaseModel:

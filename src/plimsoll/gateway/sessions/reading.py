@@ -55,8 +55,8 @@ def _query(model: type[BaseModel] | None, raw: bytes) -> BaseModel | None:
             raise problem(422, f"There is no parameter {name[:_LONGEST]!r} here; known: {known}.")
     if len(dict(pairs)) < len(pairs):
         raise problem(422, "A parameter is given twice.")
-    for name, one in fields.items():
-        if one.is_required() and name not in dict(pairs):
+    for name, field in fields.items():
+        if field.is_required() and name not in dict(pairs):
             raise problem(422, f"The parameter {name} is missing.")
     try:
         return model.model_validate(dict(pairs), context=TEXT) if model else None

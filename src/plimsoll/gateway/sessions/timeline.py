@@ -100,8 +100,8 @@ async def read_timeline(own: OwnerSessions, given: Any) -> TimelineResponse:
         window=window,
         threshold=threshold,
         messages=_columns(outline),
-        views=[_view(one) for one in outline.views],
-        events=[CompactionResponse.model_validate(one) for one in outline.events],
+        views=[_view(view) for view in outline.views],
+        events=[CompactionResponse.model_validate(event) for event in outline.events],
         requests=_requests(outline.usage, session.created),
         pins=await archive.pins(session.id),
     )
@@ -140,5 +140,8 @@ def _view(view: ViewOutline) -> ViewOutlineResponse:
         through=view.through,
         log_length=view.log_length,
         time=view.created,
-        references=[(one.first, one.last, one.tokens, one.node, one.evidence) for one in view.references],
+        references=[
+            (reference.first, reference.last, reference.tokens, reference.node, reference.evidence)
+            for reference in view.references
+        ],
     )

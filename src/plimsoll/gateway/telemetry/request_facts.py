@@ -54,17 +54,17 @@ class RequestFacts:
     def tokens(self) -> tuple[int, int, int, int]:
         """Uncached input, cache read, cache write, output."""
         plain = read = written = output = 0
-        for one in self.usage:
-            plain += one.input
-            read += one.cache_read
-            written += one.cache_write
-            output += one.output
+        for record in self.usage:
+            plain += record.input
+            read += record.cache_read
+            written += record.cache_write
+            output += record.output
         return plain, read, written, output
 
     @property
     def money(self) -> float | None:
         """USD; None if no price is known."""
-        known = [one.money for one in self.usage if one.money is not None]
+        known = [record.money for record in self.usage if record.money is not None]
         return sum(known) if known else None
 
 

@@ -68,7 +68,7 @@ def log_fields(facts: RequestFacts, now: float) -> dict[str, Any]:
         "model": facts.model,
         "refusal": facts.refusal,
         "error": facts.error,
-        "compactions": [_compaction_of(one) for one in facts.compactions],
+        "compactions": [_compaction_of(compaction) for compaction in facts.compactions],
     }
     fields = {name: value for name, value in fields.items() if value or name in _ALWAYS}
     if facts.usage:
@@ -76,7 +76,7 @@ def log_fields(facts: RequestFacts, now: float) -> dict[str, Any]:
         if facts.money is not None:
             fields["usd"] = facts.money
     if facts.bodies is not None:
-        asked, answered = (redact(bytes(one).decode("utf-8", "replace")) for one in facts.bodies)
+        asked, answered = (redact(bytes(body).decode("utf-8", "replace")) for body in facts.bodies)
         fields["request"], fields["reply"] = asked, answered
     return fields
 
@@ -142,8 +142,8 @@ def _short_facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "out", facts["output"]
     if "usd" in facts:
         yield "usd", f"{facts['usd']:.4f}"
-    for one in facts.get("compactions", ()):
-        yield one["outcome"], f"{one['before']}>{one['after']}"
+    for event in facts.get("compactions", ()):
+        yield event["outcome"], f"{event['before']}>{event['after']}"
     yield from ((name, facts[name]) for name in ("refusal", "error", "request", "reply") if name in facts)
 
 

@@ -83,7 +83,7 @@ async def resolve_auxiliary(
     search = _SummaryModelSearch(settings, main, environ, home, probe)
     own = await search.main_candidate()
     first = await search.first(own)
-    chain = [one for one in (first, own) if one is not None]
+    chain = [candidate for candidate in (first, own) if candidate is not None]
     if first and own and first.endpoint == own.endpoint:
         chain = [first]
     elif first and own:

@@ -69,7 +69,7 @@ class Auxiliary:
     ) -> None:
         """`main` is the conversation's own model, if its cache may be read. `options` are those of `Client`."""
         self.deadline, self.idle, self.pause, self.clock = deadline, idle, pause, clock
-        self.models = tuple(SummaryModel(one, home, clock, **options) for one in candidates)
+        self.models = tuple(SummaryModel(candidate, home, clock, **options) for candidate in candidates)
         same = (model for model in self.models if main and model.candidate.endpoint == main.endpoint)
         self.main = next(same, None) or (SummaryModel(main, home, clock, **options) if main else None)
         self._notes: dict[str, None] = {}

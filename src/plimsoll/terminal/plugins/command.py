@@ -32,9 +32,9 @@ def complete_engine(
 ) -> list[CompletionItem]:
     """Engines that start with what was typed."""
     return [
-        CompletionItem(one.name, help=one.description)
-        for one in EngineChoice().catalogue.engines
-        if one.name.startswith(incomplete)
+        CompletionItem(engine.name, help=engine.description)
+        for engine in EngineChoice().catalogue.engines
+        if engine.name.startswith(incomplete)
     ]
 
 
@@ -75,13 +75,13 @@ def info(name: str) -> None:
     """Show details of a plugin or an engine. Its code runs only if the settings name it."""
     choice = EngineChoice()
     found = choice.tried
-    named = [one for one in (*found.engines, *found.general) if one.name == name]
+    named = [entry for entry in (*found.engines, *found.general) if entry.name == name]
     if not named:
         raise PluginError(f"There is no engine or plugin called {name!r}. `plimsoll plugins list` shows all.")
     using = found.serving(choice.active)
-    for one in dict.fromkeys(named):
-        click.echo(plain(one.name))
-        for fact, text in facts(one, using):
+    for item in dict.fromkeys(named):
+        click.echo(plain(item.name))
+        for fact, text in facts(item, using):
             click.echo(f"  {fact + ':':<13}{plain(text)}")
 
 
@@ -140,8 +140,12 @@ def untrust(path: Path) -> None:
 
 def _folder(path: Path) -> Path:
     """The named folder, or the folder of the named engine."""
-    named = [one for one in EngineChoice().catalogue.engines if one.name == str(path) and not one.obstacle]
-    folders = [Path(one.source) for one in named if Path(one.source).is_dir()]
+    named = [
+        engine
+        for engine in EngineChoice().catalogue.engines
+        if engine.name == str(path) and not engine.obstacle
+    ]
+    folders = [Path(entry.source) for entry in named if Path(entry.source).is_dir()]
     return path if path.exists() or not folders else folders[0]
 
 

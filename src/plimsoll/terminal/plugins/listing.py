@@ -77,6 +77,6 @@ def as_json(found: Catalogue, active: str) -> dict[str, Any]:
 
     return {
         "context_engine": active,
-        "engines": [entry(one) for one in found.engines],
-        "general": [entry(one) for one in found.general],
+        "engines": [entry(engine) for engine in found.engines],
+        "general": [entry(item) for item in found.general],
     }

@@ -89,7 +89,7 @@ class Menu:
 
     def _first(self) -> list[MenuItem]:
         general = self.choice.catalogue.general
-        used = sum(one.is_enabled for one in general)
+        used = sum(entry.is_enabled for entry in general)
         return [
             MenuItem(
                 "Provider Plugins",
@@ -115,14 +115,14 @@ class Menu:
         found = self.choice.tried
         using = found.serving(self.choice.active)
         return [
-            MenuItem(f"{mark_of(one, using)} {plain(one.name)}", _about(one), self._use(one))
-            for one in found.engines
+            MenuItem(f"{mark_of(engine, using)} {plain(engine.name)}", _about(engine), self._use(engine))
+            for engine in found.engines
         ]
 
     def _general(self) -> list[MenuItem]:
         return [
-            MenuItem(f"{mark_of(one, None)} {plain(one.name)}", _about(one))
-            for one in self.choice.tried.general
+            MenuItem(f"{mark_of(entry, None)} {plain(entry.name)}", _about(entry))
+            for entry in self.choice.tried.general
         ]
 
     def _use(self, entry: CatalogueEntry) -> Callable[[], None]:

@@ -152,15 +152,20 @@ def actions(session: str, limit: int, as_json: bool) -> None:
         done = access.run(access.archive_of(found).actions(found.id, limit=limit))
     if as_json:
         facts = [
-            {"time": one.time, "actor": one.actor, "action": one.action, "details": dict(one.details)}
-            for one in done
+            {
+                "time": result.time,
+                "actor": result.actor,
+                "action": result.action,
+                "details": dict(result.details),
+            }
+            for result in done
         ]
         click.echo(json.dumps(facts, indent=2))
         return
     # On a terminal, lines break between words, so that no id is torn apart; a file gets one line for each action.
     console = Console(highlight=False)
-    for one in done:
-        console.print(action_line(one), soft_wrap=not console.is_terminal)
+    for item in done:
+        console.print(action_line(item), soft_wrap=not console.is_terminal)
     if not done:
         click.echo("No user has changed what the model sees.")
 

@@ -58,7 +58,7 @@ def list_sessions(limit: int, as_json: bool) -> None:
         with open_store() as access:
             found = access.run(access.store.sessions(limit=limit))
     if as_json:
-        click.echo(json.dumps([listing.facts(one) for one in found], indent=2))
+        click.echo(json.dumps([listing.facts(item) for item in found], indent=2))
     elif found:
         console = _console()
         console.print(listing.table(found, time.time(), console.width))
@@ -204,15 +204,15 @@ def export(session: str, form: str, as_view: bool, output: str | None) -> None:
 def delete(session: tuple[str, ...], yes: bool) -> None:
     """Delete sessions and all their messages. This cannot be undone."""
     with open_store() as access:
-        found = [access.run(access.store.session(one)) for one in dict.fromkeys(session)]
-        for one in found:
-            name = f"{one.id} ({plain(one.title) or 'no title'}, {one.messages:,} messages)"
+        found = [access.run(access.store.session(id)) for id in dict.fromkeys(session)]
+        for item in found:
+            name = f"{item.id} ({plain(item.title) or 'no title'}, {item.messages:,} messages)"
             if not yes and not click.confirm(f"Delete {name} permanently?"):
-                click.echo(f"Kept {one.id}.")
+                click.echo(f"Kept {item.id}.")
                 continue
-            shared = access.run(access.archive_of(one).delete(one.id))
+            shared = access.run(access.archive_of(item).delete(item.id))
             kept = f" {shared:,} of its messages stay, because forks share them." if shared else ""
-            click.echo(f"Deleted {one.id}.{kept}")
+            click.echo(f"Deleted {item.id}.{kept}")
 
 
 @sessions.command("import")
@@ -257,10 +257,10 @@ def _log(access: StoreAccess, session: Session) -> Iterator[RenderableType]:
     pinned = set(access.run(access.archive_of(session).pins(session.id)))
     yield _heading(session)
     for first in range(1, session.messages + 1, transfer.PAGE):
-        for one in access.run(
+        for entry in access.run(
             access.archive_of(session).messages(session.id, first, first + transfer.PAGE - 1)
         ):
-            yield conversation.stored(one, pinned)
+            yield conversation.stored(entry, pinned)
 
 
 def _seen(access: StoreAccess, session: Session) -> Iterator[RenderableType]:

@@ -67,16 +67,20 @@ def sources_of(event: CompactionEvent, place: Callable[[int, str], int | None]) 
         if line["section"] != title:
             title = line["section"]
             parts.append(Text(plain(title), "bold"))
-        places = {place(one["message"], one["handle"]) for one in line["sources"]} - {None}
-        where = f"messages {_ranges(sorted(one for one in places if one))}" if places else "no message"
+        places = {place(item["message"], item["handle"]) for item in line["sources"]} - {None}
+        where = f"messages {_ranges(sorted(item for item in places if item))}" if places else "no message"
         parts.append(Text.assemble(plain(line["text"]), (f"  ← {where}", "dim")))
     return Group(*parts, Text(""))
 
 
 def new_nodes(before: View, after: View) -> list[str]:
     """The nodes that only the second view has."""
-    known = {one.node for one in before.references if isinstance(one, NodeLink)}
-    return [one.node for one in after.references if isinstance(one, NodeLink) and one.node not in known]
+    known = {reference.node for reference in before.references if isinstance(reference, NodeLink)}
+    return [
+        reference.node
+        for reference in after.references
+        if isinstance(reference, NodeLink) and reference.node not in known
+    ]
 
 
 def _changes(event: CompactionEvent, before: View | None, after: View | None, last: int) -> Iterator[Text]:
@@ -91,7 +95,9 @@ def _changes(event: CompactionEvent, before: View | None, after: View | None, la
 def _parts(before: View, after: View, last: int) -> Iterator[Text]:
     """The messages that a compaction removed, shortened and kept."""
     had, has = _whole(before, last), _whole(after, last)
-    shortened = [one.sequence for one in after.references if isinstance(one, ShortenedReference)]
+    shortened = [
+        reference.sequence for reference in after.references if isinstance(reference, ShortenedReference)
+    ]
     gone = _ranges(
         [n for span in had for n in range(span.first, span.last + 1) if not _inside(n, has, shortened)]
     )
@@ -108,7 +114,7 @@ def _parts(before: View, after: View, last: int) -> Iterator[Text]:
 
 
 def _whole(view: View, last: int) -> list[Span]:
-    return [one for one in view.whole(last) if isinstance(one, Span)]
+    return [reference for reference in view.whole(last) if isinstance(reference, Span)]
 
 
 def _inside(sequence: int, spans: Sequence[Span], shortened: Sequence[int]) -> bool:

@@ -47,11 +47,11 @@ class MessagePage:
         return captured.get()
 
 
-def stored(one: StoredMessage, pinned: Collection[int]) -> Group:
+def stored(message: StoredMessage, pinned: Collection[int]) -> Group:
     """A message of the log."""
-    mark = " · pinned" if one.sequence in pinned else ""
-    heading = f"{one.sequence} · {one.role} · {format_time(one.time)}{mark}"
-    return _block(heading, one.message)
+    mark = " · pinned" if message.sequence in pinned else ""
+    heading = f"{message.sequence} · {message.role} · {format_time(message.time)}{mark}"
+    return _block(heading, message.message)
 
 
 def seen(item: ViewItem, node: Node | None, pinned: Collection[int]) -> Group:
@@ -68,7 +68,7 @@ def covered_by(node: Node) -> str:
     """The sources of a node as a phrase."""
     if not node.sources:
         return "covers no messages in the log"
-    return f"covers {', '.join(_source(one) for one in node.sources)}"
+    return f"covers {', '.join(_source(source) for source in node.sources)}"
 
 
 def _source(source: Span | NodeLink) -> str:

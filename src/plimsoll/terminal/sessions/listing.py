@@ -20,7 +20,9 @@ BETWEEN = 3
 def table(sessions: Sequence[Session], now: float, width: int) -> Table:
     """One row for each session. The id is never cut, because other commands need it."""
     wide = width >= WIDE
-    rows: list[tuple[str, ...]] = [_cells(one, now, MODEL_WIDE if wide else MODEL_NARROW) for one in sessions]
+    rows: list[tuple[str, ...]] = [
+        _cells(session, now, MODEL_WIDE if wide else MODEL_NARROW) for session in sessions
+    ]
     heads: tuple[str, ...] = ("session", "model", "messages", "tokens", "updated")
     widest = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     # Ids and numbers are never cut: a narrow terminal omits the model, then the time.
@@ -35,25 +37,25 @@ def table(sessions: Sequence[Session], now: float, width: int) -> Table:
         found.add_column(
             head, no_wrap=True, justify="left" if head in ("session", "title", "model") else "right"
         )
-    for one, (id, *others) in zip(sessions, rows, strict=True):
-        title = Text(_title(one), "" if one.title else "dim")
+    for item, (id, *others) in zip(sessions, rows, strict=True):
+        title = Text(_title(item), "" if item.title else "dim")
         title.truncate(max(8, room), overflow="ellipsis")
         name = Text(id, "cyan")
         found.add_row(*((name, title) if wide else (Text("\n").join([name, title]),)), *others)
     return found
 
 
-def _cells(one: Session, now: float, longest: int) -> tuple[str, str, str, str, str]:
-    model = plain(one.model) or "–"
+def _cells(session: Session, now: float, longest: int) -> tuple[str, str, str, str, str]:
+    model = plain(session.model) or "–"
     shown = model if len(model) <= longest else f"{model[: longest - 1]}…"
-    return one.id, shown, f"{one.messages:,}", short(one.tokens), time_ago(one.updated, now)
+    return session.id, shown, f"{session.messages:,}", short(session.tokens), time_ago(session.updated, now)
 
 
-def _title(one: Session) -> str:
-    title = plain(one.title) or "(no title)"
-    if one.owner != OPERATOR:
-        title = f"[{plain(one.owner)}] {title}"
-    return f"fork: {title}" if one.parent else title
+def _title(session: Session) -> str:
+    title = plain(session.title) or "(no title)"
+    if session.owner != OPERATOR:
+        title = f"[{plain(session.owner)}] {title}"
+    return f"fork: {title}" if session.parent else title
 
 
 def short(number: int) -> str:

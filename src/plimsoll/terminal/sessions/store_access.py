@@ -86,4 +86,4 @@ def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
         return []
     with open_store() as access:
         found = access.run(access.store.sessions(prefix=incomplete, limit=COMPLETIONS))
-    return [CompletionItem(one.id, help=one.title) for one in found]
+    return [CompletionItem(session.id, help=session.title) for session in found]

@@ -70,7 +70,7 @@ def export_session(session: Session, messages: Iterator[Message], format: str, o
         else:
             write_file(str(output), (piece.encode("utf-8", "replace") for piece in pieces))
         return
-    transcript = stored_session(session, messages, next(one for one in FORMATS if one == format))
+    transcript = stored_session(session, messages, next(known for known in FORMATS if known == format))
     if output in (None, STANDARD):
         write_json(serialised([transcript]))
     else:

@@ -57,7 +57,7 @@ class ScriptedServer:
         """
         built_in = (OpenAiProvider(), AnthropicProvider(), GeminiProvider(), ResponsesProvider())
         self._providers: dict[str, ScriptedProvider] = {
-            one.dialect.name: one for one in (*built_in, *providers)
+            provider.dialect.name: provider for provider in (*built_in, *providers)
         }
         self.clock = clock or Clock()
         self._script = Script(script)

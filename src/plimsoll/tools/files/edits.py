@@ -85,12 +85,12 @@ def _shifted(span: str, by: int) -> str:
     return f"{span[0]}{int(number) + by}{comma}{count}"
 
 
-def _common(one: list[str], other: list[str]) -> int:
+def _common(lines: list[str], other: list[str]) -> int:
     """How many lines two lists have in common at their start."""
-    for number, (left, right) in enumerate(zip(one, other, strict=False)):
+    for number, (left, right) in enumerate(zip(lines, other, strict=False)):
         if left != right:
             return number
-    return min(len(one), len(other))
+    return min(len(lines), len(other))
 
 
 def _places(text: str, old: str) -> list[int]:

@@ -71,7 +71,7 @@ class McpServers:
                 names = [connection.name for connection in self._connections]
                 self.problems = dict.fromkeys(names, NEEDS_PACKAGE)
                 self._connections = []
-            offered = await asyncio.gather(*(self._offered(one) for one in self._connections))
+            offered = await asyncio.gather(*(self._offered(connection) for connection in self._connections))
             self._tools = self._named(dict(zip(self._connections, offered, strict=True)))
         return self._tools
 

@@ -267,10 +267,10 @@ def _fits(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _joined(one: _Program, other: _Program) -> _Program:
+def _joined(program: _Program, other: _Program) -> _Program:
     """An entry with another's options added, and its shape if it has none."""
     joined: dict[str, Any] = {
-        name: f"{getattr(other, name)} {getattr(one, name)}".strip()
+        name: f"{getattr(other, name)} {getattr(program, name)}".strip()
         for name in ("flags", "texts", "values", "trees", "selects")
     }
     for name in (
@@ -284,8 +284,8 @@ def _joined(one: _Program, other: _Program) -> _Program:
         "is_text",
         "names",
     ):
-        joined[name] = getattr(one, name) or getattr(other, name)
-    return replace(one, **joined, max_operands=min(one.max_operands, other.max_operands))
+        joined[name] = getattr(program, name) or getattr(other, name)
+    return replace(program, **joined, max_operands=min(program.max_operands, other.max_operands))
 
 
 @cache

@@ -44,7 +44,7 @@ class AtifFormat(TranscriptFormat):
             agent = record.get("agent")
             agent = agent if isinstance(agent, dict) else {}
             steps = objects_in(record.get("steps"))
-            models = [text_in(one.get("model_name")) for one in (agent, *steps)]
+            models = [text_in(part.get("model_name")) for part in (agent, *steps)]
             session = text_in(record.get("session_id")) or text_in(record.get("trajectory_id"))
             yield from_log(
                 [message for step in steps for message in _messages(step)],
@@ -60,11 +60,11 @@ def _messages(step: dict[str, Any]) -> Iterator[Message]:
     text, kind = _text(step.get("message")), step.get("source")
     calls = [
         tool_call(
-            text_in(one.get("tool_call_id")),
-            text_in(one.get("function_name")) or "tool",
-            one.get("arguments"),
+            text_in(call.get("tool_call_id")),
+            text_in(call.get("function_name")) or "tool",
+            call.get("arguments"),
         )
-        for one in objects_in(step.get("tool_calls"))
+        for call in objects_in(step.get("tool_calls"))
     ]
     if kind == "agent" and (text or calls):
         yield assistant(text, calls)

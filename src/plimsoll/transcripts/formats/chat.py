@@ -46,7 +46,7 @@ class ConversationFormat(TranscriptFormat):
         for line, value in one_or_lines(records):
             if line is None and _is_list_of_conversations(value):
                 # One per line, as they are written; the line number identifies the conversation.
-                yield from (conversation(one, source, number) for number, one in enumerate(value, start=1))
+                yield from (conversation(item, source, number) for number, item in enumerate(value, start=1))
             else:
                 yield conversation(value, source, line)
 
@@ -69,7 +69,7 @@ def _is_list_of_conversations(value: Any) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(one, dict) and isinstance(one.get("messages"), list) for one in value)
+        and all(isinstance(item, dict) and isinstance(item.get("messages"), list) for item in value)
     )
 
 

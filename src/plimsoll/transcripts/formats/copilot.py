@@ -76,7 +76,7 @@ class _EventLog:
 
     def _rewind(self, event: Any) -> None:
         """Remove the messages from an event on."""
-        at = next((n for n, (one, _) in enumerate(self.messages) if one == event), len(self.messages))
+        at = next((n for n, (message, _) in enumerate(self.messages) if message == event), len(self.messages))
         self.rewound += len(self.messages) - at
         del self.messages[at:]
 
@@ -92,9 +92,9 @@ def _message(kind: str, data: dict[str, Any]) -> Message | None:
     if kind == "assistant.message":
         calls = [
             tool_call(
-                text_in(one.get("toolCallId")), text_in(one.get("name")) or "tool", one.get("arguments")
+                text_in(call.get("toolCallId")), text_in(call.get("name")) or "tool", call.get("arguments")
             )
-            for one in objects_in(data.get("toolRequests"))
+            for call in objects_in(data.get("toolRequests"))
         ]
         return assistant(content, calls) if content or calls else None
     if kind == "tool.execution_complete":

@@ -41,7 +41,9 @@ class GeminiCliFormat(WritableFormat):
         log = _ChatLog()
         for _, record in log_records(records, source, self):
             log.take(record)
-        models = [model for one in log.messages.values() if isinstance(model := one.get("model"), str)]
+        models = [
+            model for message in log.messages.values() if isinstance(model := message.get("model"), str)
+        ]
         notices = (
             [f"{counted(log.rewound, 'message', 'messages')} skipped: taken back by the user"]
             if log.rewound
@@ -49,7 +51,7 @@ class GeminiCliFormat(WritableFormat):
         )
         session = log.facts.get("sessionId")
         yield from_log(
-            [_named(one) for one in decode_contents(None, _contents(log.messages.values()))],
+            [_named(content) for content in decode_contents(None, _contents(log.messages.values()))],
             source,
             self,
             str(session) if session else None,
@@ -97,8 +99,8 @@ class _ChatLog:
                 self._add(objects_in(changed["messages"]))
         elif isinstance(kept := record.get("$rewindTo"), str):
             ids = list(self.messages)
-            for one in ids[ids.index(kept) :] if kept in ids else ():
-                del self.messages[one]
+            for item in ids[ids.index(kept) :] if kept in ids else ():
+                del self.messages[item]
                 self.rewound += 1
         elif "projectHash" in record:
             self.facts |= {name: value for name, value in record.items() if name != "messages"}
@@ -174,8 +176,8 @@ def _answer(calls: Sequence[dict[str, Any]], parts: Sequence[dict[str, Any]]) ->
     """Add the parts of a result to its call."""
     responses = [part["functionResponse"] for part in parts if "functionResponse" in part]
     ids = [response.get("id") for response in responses]
-    call = next((one for one in calls if one["id"] in ids), None)
-    call = call or next((one for one in calls if not one["result"]), None)
+    call = next((item for item in calls if item["id"] in ids), None)
+    call = call or next((item for item in calls if not item["result"]), None)
     if call is not None:
         for response in responses:
             response |= {"id": call["id"], "name": call["name"]}

@@ -105,7 +105,7 @@ def shown(value: Any) -> str:
 
 def objects_in(value: Any) -> list[dict[str, Any]]:
     """The objects in a list; empty if the value is not a list."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def named(value: Any) -> str:

@@ -36,15 +36,15 @@ class OpenCodeFormat(TranscriptFormat):
             return False
         messages = record.get("messages")
         return isinstance(messages, list) and all(
-            isinstance(one, dict) and "parts" in one and "info" in one for one in messages[:3]
+            isinstance(message, dict) and "parts" in message and "info" in message for message in messages[:3]
         )
 
     def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
         for line, record in documents(records, source, self):
             info, messages = record.get("info") or {}, objects_in(record.get("messages"))
-            models = [text_in(_info(one).get("modelID")) for one in messages]
+            models = [text_in(_info(message).get("modelID")) for message in messages]
             yield from_log(
-                [said for one in messages for said in _messages(one)],
+                [said for message in messages for said in _messages(message)],
                 source,
                 self,
                 text_in(info.get("id")) or None,
@@ -122,8 +122,8 @@ def _answer(texts: list[str], tools: list[dict[str, Any]]) -> Iterator[Message]:
 
 def _result_content(output: str, attachments: Any) -> str | list[Part]:
     images: list[Part] = [
-        {"type": "image_url", "image_url": {"url": one["url"]}}
-        for one in objects_in(attachments)
-        if text_in(one.get("url")).startswith("data:image/")
+        {"type": "image_url", "image_url": {"url": attachment["url"]}}
+        for attachment in objects_in(attachments)
+        if text_in(attachment.get("url")).startswith("data:image/")
     ]
     return [{"type": "text", "text": output}, *images] if images else output

@@ -32,12 +32,12 @@ FORMATS: tuple[TranscriptFormat, ...] = (
     MessageLinesFormat(),
     ClaudeCodeFormat(),
 )
-_BY_NAME = {one.name: one for one in FORMATS}
+_BY_NAME = {known.name: known for known in FORMATS}
 
 
 def format_of(record: Any) -> TranscriptFormat | None:
     """The format of a file with this first record; None if Plimsoll does not support it."""
-    return next((one for one in FORMATS if one.recognises(record)), None)
+    return next((known for known in FORMATS if known.recognises(record)), None)
 
 
 def log_title(name: str) -> str | None:

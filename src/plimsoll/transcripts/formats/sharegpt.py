@@ -35,7 +35,9 @@ class ShareGptFormat(TranscriptFormat):
     def recognises(self, record: Any) -> bool:
         first = record[0] if isinstance(record, list) and record else record
         turns = first.get("conversations") if isinstance(first, dict) else None
-        return isinstance(turns, list) and all(isinstance(one, dict) and "from" in one for one in turns[:2])
+        return isinstance(turns, list) and all(
+            isinstance(turn, dict) and "from" in turn for turn in turns[:2]
+        )
 
     def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
         number = 0
@@ -80,7 +82,7 @@ def _calls(text: str, number: int) -> Iterator[dict[str, Any]]:
         found = json.loads(text)
     except ValueError:
         found = None
-    calls = [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
+    calls = [item for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict)]
     for place, call in enumerate(calls or [{"name": "tool", "arguments": {"input": text}}]):
         name = text_in(call.get("name")) or "tool"
         yield tool_call(f"call_{number}_{place}", name, call.get("arguments", call.get("parameters")))

@@ -154,9 +154,9 @@ def _result(block: Block, place: str, ids: CallIds, found: FindingList) -> Block
     if isinstance(content, list):
         kept = [
             inner
-            for one in content
-            if isinstance(one, dict)
-            for inner in _block(one, place, "result", ids, found)
+            for part in content
+            if isinstance(part, dict)
+            for inner in _block(part, place, "result", ids, found)
         ]
         if kept != content:
             block = {key: value for key, value in block.items() if key != "content"}
@@ -251,7 +251,7 @@ def _answers(
     near = _blocks(following[0], "tool_result") if following else []
     ordered = [str(block.get("tool_use_id")) for block in near]
     answer: list[Block] = []
-    for call in sorted(calls, key=lambda one: ordered.index(one) if one in ordered else len(ordered)):
+    for call in sorted(calls, key=lambda item: ordered.index(item) if item in ordered else len(ordered)):
         result = results.get(call)
         if result is None:
             found.add(place, f"the tool call {call!r} has no result", "Added a result that says so")

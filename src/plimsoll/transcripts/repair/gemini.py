@@ -151,7 +151,7 @@ def _answered(
     left = _responses(turn)
     answers: list[Part] = []
     for call in calls:
-        part = next((one for one in left if _answers(one, call)), None)
+        part = next((item for item in left if _answers(item, call)), None)
         if part is not None:
             left.remove(part)
             if part not in near:

@@ -36,7 +36,7 @@ def repair_openai(body: dict[str, Any], found: FindingList, is_portable: bool, _
     if is_portable:
         kept = [_without_thinking(message, index, found) for index, message in enumerate(kept)]
     kept = _with_user_images(kept, found)
-    broken = [one for one in validate(kept) if one.code in _PAIRS]
+    broken = [item for item in validate(kept) if item.code in _PAIRS]
     for violation in broken:
         found.add(f"message {violation.index + 1}", violation.detail, _PAIRS[violation.code])
     return {**body, "messages": repair(kept) if broken else kept}

@@ -17,8 +17,8 @@ from plimsoll.transcripts.repair.responses import repair_responses
 
 # One module per dialect.
 _REPAIRS: dict[str, Callable[[dict[str, Any], FindingList, bool, str], dict[str, Any]]] = {
-    one.__module__.rpartition(".")[2]: one
-    for one in (repair_openai, repair_anthropic, repair_responses, repair_gemini)
+    repair.__module__.rpartition(".")[2]: repair
+    for repair in (repair_openai, repair_anthropic, repair_responses, repair_gemini)
 }
 DIALECTS = tuple(_REPAIRS)
 # One repair can uncover another problem, such as two adjacent contents of one role. Each pass removes what it finds,

@@ -61,8 +61,8 @@ def _anthropic_blocks(path: str, content: Any) -> Iterator[tuple[str, dict[str, 
 
 def _urls(value: Any) -> Iterator[str]:
     if isinstance(value, list):
-        for one in value:
-            yield from _urls(one)
+        for item in value:
+            yield from _urls(item)
     elif isinstance(value, dict):
         url = value.get("image_url")
         url = url.get("url") if isinstance(url, dict) else url
