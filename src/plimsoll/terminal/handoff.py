@@ -15,6 +15,7 @@ from rich.console import Console
 from plimsoll.archive import title_of
 from plimsoll.config import load_settings
 from plimsoll.context.compressor import HANDOFF_TOKENS, write_handoff
+from plimsoll.context.ledger import NONE, parse_sections
 from plimsoll.context.report import NO_MODEL_SUMMARY
 from plimsoll.errors import UserError
 from plimsoll.messages import SYSTEM_ROLES
@@ -89,7 +90,7 @@ def handoff(
             [f"{NO_MODEL_SUMMARY.format(plain(written.failure)).rstrip('.')}; Plimsoll wrote it itself."]
         )
     by = "by a model and Plimsoll" if written.source == "model" else "by Plimsoll, without a model,"
-    _write(plain(f"{_heading(transcript, by)}\n\n{written.text}\n"), output)
+    _write(plain(f"{_heading(transcript, by, written.text)}\n\n{written.text}\n"), output)
 
 
 def _check(transcript: Transcript) -> None:
@@ -99,13 +100,20 @@ def _check(transcript: Transcript) -> None:
         )
 
 
-def _heading(transcript: Transcript, by: str) -> str:
-    title = plain(redact(title_of(transcript.messages)) or Path(transcript.source).stem)
-    short = title if len(title) <= _TITLE else title[: _TITLE - 1] + "…"
+def _heading(transcript: Transcript, by: str, text: str) -> str:
+    title = plain(_aim_of(text) or redact(title_of(transcript.messages)) or Path(transcript.source).stem)
+    short = title if len(title) <= _TITLE else title[: _TITLE - 1].rsplit(" ", 1)[0] + "…"
     messages = counted(len(transcript.messages), "message", "messages")
     tokens = estimate_messages_tokens_rough(transcript.messages)
     where = plain(Path(transcript.source).name)
     return f"# Hand-off: {short}\n\nWritten {by} from {where} ({messages}, about {tokens:,} tokens)."
+
+
+def _aim_of(text: str) -> str:
+    """The first line under Goal; the first request can start with lines that a program put around it."""
+    goal = parse_sections(text).get("Goal", "").strip()
+    first = goal.splitlines()[0].lstrip("-* ").strip() if goal else ""
+    return "" if first == NONE else first
 
 
 def _write(text: str, output: str | None) -> None:

@@ -58,12 +58,10 @@ from plimsoll.messages import (
 from plimsoll.secrets import redact
 
 _LONGEST_NOTE = 90
-# Introductory phrases before an agent says what it does.
-_ANNOUNCES = re.compile(
-    r"(?:(?:now|next|then|first|ok(?:ay)?|good|great)[,.!:]? +|let(?: me|'s) +"
-    r"|i['’]ll +|(?:i|we) (?:will|need to) +)+",
-    re.IGNORECASE,
-)
+# Introductory phrases before an agent says what it does: "Now let me read …", "the list is short, so I'll …".
+_INTENDS = r"(?:let(?: me|['’]s)|i['’]ll|(?:i|we) (?:will|need to)) +"
+_LEADS = rf"(?:now|next|then)[,.!:]? +|(?:first|ok(?:ay)?|good|great)(?:[,.!:] +| +(?={_INTENDS}))"
+_ANNOUNCES = re.compile(rf"^(?:{_LEADS}|{_INTENDS})+|(?<![\w'’-])(?:{_LEADS})*(?:{_INTENDS})+", re.IGNORECASE)
 _READ = 4_000  # characters of a message that are searched for a new value
 _QUESTION = re.compile(r"[?？؟](?:\s|$)")
 _COMPARED = 40  # newest decisions to compare a new one with
@@ -178,7 +176,7 @@ def _read_assistant(reading: _Reading, message: Message, position: int) -> None:
         _read_said(reading, text, position, is_final=not calls)
     note = _note_of(redact(text)) if text else ""
     for call in calls:
-        called = call_read(call, note, position)
+        called = call_read(call, note, position, len(calls) > 1)
         reading.waiting[str(call.get("id"))] = called
         if reading.quotes:
             read_call(facts.evidence, called, position)

@@ -9,7 +9,7 @@ a lookup, a mistyped command              open while it is recent, or not at all
 a call that a person refused              open until the person says what to do
 """
 
-from plimsoll.context.ledger.outcomes import is_lasting, is_lookup_tool, kinds_of
+from plimsoll.context.ledger.outcomes import is_lasting, is_lookup_tool, kinds_of, parsed
 from plimsoll.context.ledger.state import ConversationFacts, Event
 
 # A failed command other than a check, or a failed call, is no longer open after this many messages.
@@ -23,7 +23,7 @@ def open_failures(now: ConversationFacts) -> list[Event]:
     failed = [now.commands[line] for line in now.failing if line in now.commands]
     checks = [event for event in failed if is_lasting(event.command, event.outcome)]
     found = [event for event in checks if not _is_given_up(event, now) and not _is_covered_by(event, checks)]
-    others = [event for event in failed if event not in checks and _is_fresh(event, now)]
+    others = _each_once([event for event in failed if event not in checks and _is_fresh(event, now)])
     actions = [
         event
         for event in now.actions.values()
@@ -59,6 +59,19 @@ def _is_covered_by(event: Event, checks: list[Event]) -> bool:
     return bool(event.failed) and any(
         other.position > event.position and set(event.failed) <= set(other.failed) for other in checks
     )
+
+
+def _each_once(failed: list[Event]) -> list[Event]:
+    """The failures without those that a newer command repeats."""
+    return [event for event in failed if not any(_is_same_failure(event, one) for one in failed)]
+
+
+def _is_same_failure(event: Event, newer: Event) -> bool:
+    """Whether a newer command failed in the same way, and one of the two is a part of the other."""
+    if newer.position <= event.position or newer.outcome.line != event.outcome.line:
+        return False
+    parts, others = ({step.work for step in parsed(one.command).works} for one in (event, newer))
+    return bool(parts and others) and (parts <= others or others <= parts)
 
 
 def _requests_after(event: Event, now: ConversationFacts) -> int:

@@ -20,6 +20,7 @@ from plimsoll.context.ledger.earlier import EarlierItems, add_earlier, earlier_i
 from plimsoll.context.ledger.entries import CONSTRAINTS, FROM_TOOL, MUST, LedgerEntries, LedgerEntry
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
 from plimsoll.context.ledger.failures import open_failures
+from plimsoll.context.ledger.listed_rules import BETWEEN
 from plimsoll.context.ledger.moves import changed_paths, current_name
 from plimsoll.context.ledger.open_work import (
     ANSWERED_LENGTH,
@@ -39,18 +40,25 @@ from plimsoll.context.ledger.outcomes import (
 )
 from plimsoll.context.ledger.requests import aims_of
 from plimsoll.context.ledger.speakers import is_about_speaker
-from plimsoll.context.ledger.state import ConversationFacts, Event
+from plimsoll.context.ledger.state import ConversationFacts, Event, StatedConstraint
 from plimsoll.context.ledger.template import EVIDENCE
 from plimsoll.context.ledger.todos import FINISHED
 from plimsoll.context.ledger.weights import weights
+from plimsoll.context.ledger.words import content_words
 from plimsoll.secrets import redact
 
 _SHOWN = {True: 160, False: 110}  # characters of a failed call, and of any other
 _SHORT_RESULT = 60
 _AIM = 580  # characters of a request under Goal
+_MOST_OF_IT = 0.5  # share of the opening request that a sentence must be so as not to be repeated as a wish
 _FIRST_ASKED, _LAST_ASKED = 20, 120  # requests to consider; no summary has room for more
+_RULES_OF_A_FILE = 8  # of a rules file such as AGENTS.md to quote
 _LAST_IN_CHAT = 6  # requests
 _LAST_GUESSES = 6
+# Words of an error line that say only that something failed.
+_SAYS_FAILED = frozenset(
+    {"error", "fail", "failed", "failure", "fatal", "task", "exit", "statu", "status", "code", "command"}
+)
 _PERSONAL = 0.0025  # value per character of a personal statement in a chat
 _IN_AN_AGENTS_WORK = 0.05  # factor if tools are used
 
@@ -118,7 +126,7 @@ def _add_personal(entries: LedgerEntries, facts: ConversationFacts, now: Convers
     for entry in entries.all:
         if entry.sources:
             shown.setdefault(entry.sources[0], []).append(entry.text)
-    for line, source in facts.personal.lines(now.personal, ruled):
+    for line, source in facts.personal.lines(now.personal, ruled, only_own=not now.is_chat):
         if not now.is_chat and any(line.partition(": ")[2] in text for text in shown.get(source, ())):
             continue  # the whole message is under another heading
         # Valued by length, so that long statements compete with short ones; newer ones have priority.
@@ -136,19 +144,35 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
     known = weights()
     elsewhere = _about_speaker(now)
     for order, one in enumerate(now.constraints.values()):
-        if one.text in elsewhere:
-            continue
-        origin = f" (from {one.origin})" if one.origin else ""
-        value = known.rules_file if one.origin else None
-        entries.add(CONSTRAINTS, f"- {one.text}{origin}", order, value, sources=(one.source,))
+        if one.text not in elsewhere and not one.origin:
+            entries.add(CONSTRAINTS, f"- {one.text}", order, sources=(one.source,))
+    _add_rules_files(entries, now, known.rules_file)
     if now.is_chat:
         return  # personal statements in a chat are under Critical Context, with their speaker
     newest = now.newest_request
     shown = in_short(newest.text, ASKED_LENGTH) if newest else ""
-    opening = {in_short(aim.text, _AIM) for aim in aims_of(now.requests)[:1]}
+    opening = next((in_short(aim.text, _AIM) for aim in aims_of(now.requests)), "")
     for order, one in enumerate(now.wishes.values(), len(now.constraints)):
-        if one.text not in shown and one.text not in opening:
+        is_opening = one.text in opening and len(one.text) > len(opening) * _MOST_OF_IT
+        if one.text not in shown and not is_opening:
             entries.add(CONSTRAINTS, f"- {one.text}", order, known.wish, sources=(one.source,))
+
+
+def _add_rules_files(entries: LedgerEntries, now: ConversationFacts, value: float) -> None:
+    """Add the rules of each rules file, or the first of them: the agent that continues can read the file itself."""
+    by_file: dict[str, list[StatedConstraint]] = {}
+    for one in now.constraints.values():
+        if one.origin:
+            by_file.setdefault(one.origin, []).append(one)
+    for name, rules in by_file.items():
+        # A rule that stands by itself says more than an item of a list about one subject.
+        first = sorted(rules, key=lambda one: one.text.count(BETWEEN))[:_RULES_OF_A_FILE]
+        for order, one in enumerate(one for one in rules if one in first):
+            entries.add(CONSTRAINTS, f"- {one.text} (from {name})", order, value, sources=(one.source,))
+        if len(rules) > len(first):
+            count = len(rules) - len(first)
+            text = f"- {count} more {'rule is' if count == 1 else 'rules are'} in {name}."
+            entries.add(CONSTRAINTS, text, len(first), value, sources=(rules[-1].source,))
 
 
 def _add_aims(entries: LedgerEntries, now: ConversationFacts, earlier: Collection[str]) -> None:
@@ -174,8 +198,9 @@ def _add_blocked(entries: LedgerEntries, now: ConversationFacts) -> None:
         entries.add(
             "Blocked", _event_line(event), event.position, MUST, _event_key(event), sources=(event.position,)
         )
+        known = content_words(f"{event.line} {event.outcome.line}") | _SAYS_FAILED
         for error in event.errors:
-            if one_line(error, 200) != event.outcome.line:
+            if not content_words(error) <= known:
                 line = f"- {FROM_TOOL}{one_line(error, 300)}"
                 entries.add("Critical Context", line, event.position, sources=(event.position,))
     if now.question is not None:

@@ -20,7 +20,7 @@ from plimsoll.context.ledger.constraint_words import (
 )
 from plimsoll.context.ledger.people_words import word_group
 from plimsoll.context.ledger.polarity import denies
-from plimsoll.context.ledger.statements import SENTENCE, bounded_sentence
+from plimsoll.context.ledger.statements import SENTENCE, beginning_of, bounded_sentence
 from plimsoll.context.ledger.words import content_words
 from plimsoll.secrets import redact
 
@@ -29,7 +29,7 @@ _INTRODUCES = re.compile(r"[:：][\s*_]*$")
 _MARKUP = re.compile(r"^[\s>*#+-]+|\*\*")
 _HEADINGS = re.compile(r"^[ \t]*[#>].*$", re.MULTILINE)
 _READ = 4_000  # characters of a rules file in which limits are looked for
-_BETWEEN = " – "  # no sign that separates clauses: the denial in front holds for the item
+BETWEEN = " – "  # no sign that separates clauses: the denial in front holds for the item
 
 
 class ListedSentence(NamedTuple):
@@ -47,14 +47,17 @@ class ListedSentence(NamedTuple):
     @property
     def is_limited(self) -> bool:
         """Whether the introduction says what must be, and not only what follows."""
-        return bool(self.introduction) and (self.is_rule or demand_in(self.introduction) is not None)
+        if not self.introduction:
+            return False
+        lays_out = word_group("lays_out").found_in(self.introduction.lower())
+        return lays_out or self.is_rule or demand_in(self.introduction) is not None
 
     @property
     def in_full(self) -> str:
         """The sentence, behind its introduction where that denies it or says what it is about."""
         if not self.is_limited or (self.is_rule and _only_announces(self.introduction)):
             return self.text
-        return f"{self.introduction.rstrip(':： ')}{_BETWEEN}{self.text}"
+        return f"{self.introduction.rstrip(':： ')}{BETWEEN}{self.text}"
 
     def bounded(self, at: int) -> str:
         """The sentence in full, cut where it is very long; `at` is where its words set the limit."""
@@ -69,7 +72,7 @@ def listed_sentences(text: str) -> Iterator[ListedSentence]:
         open_lists = _still_open(open_lists, line)
         # A list inside of another one is about what its own line says, by the rule of the outer one.
         introduction = open_lists[0][1] if open_lists else ""
-        about = "".join(f"{one.rstrip(':： ')}{_BETWEEN}" for _, one in open_lists[1:])
+        about = "".join(f"{one.rstrip(':： ')}{BETWEEN}" for _, one in open_lists[1:])
         sentences = [one for one in map(_plain, SENTENCE.split(_ITEM.sub("", line))) if one]
         outer = _indent(line) if _ITEM.match(line) else _indent(line) - 1
         if sentences and _introduces(line, following, outer):
@@ -91,7 +94,7 @@ def _introduces(line: str, following: str, indent: int) -> bool:
 def constraints_in(text: str) -> Iterator[str]:
     """The sentences of a rules file that set a limit, as they stand."""
     if may_be_constraint(text[:_READ]):
-        for said in listed_sentences(_HEADINGS.sub("", redact(text[:_READ]))):
+        for said in listed_sentences(_HEADINGS.sub("", redact(beginning_of(text, _READ)))):
             found = constraint_in(said.text)
             if (found or said.is_rule) and (bounded := said.bounded(found.start() if found else 0)):
                 yield bounded

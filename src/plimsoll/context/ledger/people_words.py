@@ -68,6 +68,10 @@ class WordGroup:
         found = self._pattern.search(lowered)
         return lowered[found.end() :].lstrip(" ,") if found else ""
 
+    def without(self, lowered: str) -> str:
+        """The text without the words and signs of the group."""
+        return self._signs.sub(" ", self._pattern.sub(" ", lowered))
+
     def without_signs(self, lowered: str) -> str:
         """The text without the signs of the group."""
         return self._signs.sub("", lowered)

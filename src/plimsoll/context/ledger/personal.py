@@ -172,14 +172,20 @@ class PersonalStatements:
         return text if len(left) == len(pieces) else " ".join(filter(str.strip, left))
 
     def lines(
-        self, still: "PersonalStatements", without: AbstractSet[str] = frozenset()
+        self, still: "PersonalStatements", without: AbstractSet[str] = frozenset(), only_own: bool = False
     ) -> Iterator[tuple[str, int]]:
         """The statements that still hold, with speaker and message number.
 
-        Sentences in `without` are elsewhere in the summary.
+        Sentences in `without` are elsewhere in the summary. With `only_own`, no questions, orders and pages.
         """
         holds = set(still.said)
-        current = [one for one in self.said if one in holds and one.text not in without]
+        current = [
+            one
+            for one in self.said
+            if one in holds
+            and one.text not in without
+            and (not only_own or (one.is_own and not one.is_question))
+        ]
         for (source, about), group in groupby(current, key=lambda one: (one.source, one.about)):
             texts: list[str] = []
             for one in group:

@@ -34,25 +34,39 @@ def add_request(
 ) -> None:
     """Add a person's request; `said` is the agent's last text before it, from message `said_at`."""
     request = PersonRequest(text, source)
-    before = requests[-1] if requests else None
-    if before is not None:
-        if word_group("withdraws").found_in(text.lower()[:_OPENING]):
-            before.status = "withdrawn"
-        elif before.status == "open":
-            before.status = "answered"
-        if is_reply(text):
-            request.kind, request.answers, request.offer = "reply", said_at, offer_in(said)
-            request.about = (
-                before.about if before.about is not None and before.kind == "reply" else before.source
-            )
-        elif _is_restated(text, before):
-            before.status, request.replaces = "withdrawn", before.source
-        elif _is_rule(text):
-            request.kind, request.about = "rule", before.about if before.about is not None else before.source
-        elif _is_follow_up(text):
-            request.about = before.about if before.about is not None else before.source
+    if len(requests) == 1 and is_courtesy(requests[0].text):
+        requests.clear()  # a greeting before the first request is not what the work is for
+    if requests:
+        _place(request, requests[-1], said, said_at)
     request.subject = _subject_of(request, requests)
     requests.append(request)
+
+
+def _place(request: PersonRequest, before: PersonRequest, said: str, said_at: int | None) -> None:
+    """Determine how a request relates to the one before it and to what the agent said."""
+    text = request.text
+    if word_group("withdraws").found_in(text.lower()[:_OPENING]):
+        before.status = "withdrawn"
+    elif before.status == "open":
+        before.status = "answered"
+    if is_reply(text) or is_courtesy(text):
+        request.kind, request.answers, request.offer = "reply", said_at, offer_in(said)
+        request.about = before.about if before.about is not None and before.kind == "reply" else before.source
+    elif _is_restated(text, before):
+        before.status, request.replaces = "withdrawn", before.source
+    elif _is_rule(text):
+        request.kind, request.about = "rule", before.about if before.about is not None else before.source
+    elif _is_follow_up(text):
+        request.about = before.about if before.about is not None else before.source
+
+
+def is_courtesy(text: str) -> bool:
+    """Whether a message is only a greeting, thanks or a goodbye."""
+    if len(text) > _OPENING:
+        return False
+    lowered = text.lower().replace("’", "'")
+    left = word_group("courtesies").without(lowered)
+    return left != lowered and content_words(left) <= content_words(" ".join(word_group("replies").words))
 
 
 def offer_in(said: str) -> str:

@@ -18,7 +18,7 @@ from plimsoll.context.ledger.people_words import is_reply, word_group
 from plimsoll.context.ledger.polarity import asks_for_excluded, contradicts, denies
 from plimsoll.context.ledger.requests import asks_to_know
 from plimsoll.context.ledger.state import StatedConstraint
-from plimsoll.context.ledger.statements import SENTENCE, bounded_sentence
+from plimsoll.context.ledger.statements import SENTENCE, beginning_of, bounded_sentence
 from plimsoll.context.ledger.values import supersedes
 from plimsoll.context.ledger.wishes import (
     is_description,
@@ -49,7 +49,7 @@ def rulings_in(text: str, source: int) -> Iterator[StatedConstraint]:
     """The person's sentences that state a limit or a wish, verbatim."""
     yield from _numbered_answers(text, source)
     is_plan = len(text) > _LONGEST_ORDERS
-    for said in listed_sentences(redact(text[:_READ])):
+    for said in listed_sentences(redact(beginning_of(text, _READ))):
         if is_description(said.text):
             continue
         own = without_statements(without_quotes(said.text))

@@ -187,6 +187,7 @@ class Called:
     source: str
     note: str
     position: int
+    is_one_of_many: bool = False  # whether its message has other calls, which the reason may be about
 
 
 @dataclass(frozen=True, slots=True)

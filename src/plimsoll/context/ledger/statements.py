@@ -6,6 +6,7 @@ from itertools import takewhile
 
 from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.quoted import without_fences
+from plimsoll.context.ledger.words import content_words
 from plimsoll.secrets import redact
 
 _READ = 4_000  # characters of a message that are searched
@@ -37,6 +38,15 @@ _DECISION = re.compile(
     r"|place)s?"
     rf"|(?:option|approach|alternative|variant) \w+ (?:is|seems|looks) (?:the )?(?:right|{_COMPARED_BY}))\b"
 )
+# What an agent says so presents something to the person, or asks them for something.
+_PRESENTS = re.compile(r"(?:here(?:['’]s| is| are)|please|would you|do you|let me know)\b", re.IGNORECASE)
+# Words of a finding that do not say what was found.
+_ONLY_DECIDES = frozenset({
+    "found", "find", "root", "cause", "fix", "issue", "problem", "bug", "failure", "error", "confirm", "confirmed",
+    "complete", "completed", "done", "ready", "clear", "now", "real", "actual", "solution", "reason", "see",
+    "identified", "good", "right", "approach", "best", "works", "work", "fixed", "exact", "decided", "decision",
+})  # fmt: skip
+_FEWEST_TOLD = 2  # content words of a decision besides those
 _CAUSE = re.compile(
     r"\b(?:root cause (?:is|was|found)|turns out|found (?:it|the (?:cause|bug|issue|problem))"
     r"|the (?:real |actual )?(?:problem|issue|cause|bug|culprit) (?:is|was)|confirmed)\b"
@@ -54,6 +64,11 @@ _ANNOUNCES_A_LOOK = re.compile(
     r"(?: (?:about|also|be|first|going|just|next|now|quickly|still|then|to))* "
     rf"(?:(?:re-?|double-?)?(?:{_LOOKING_VERBS})(?:e|y|ning|ting|ying|ing)?"
     r"|us(?:e|ing) (?:\S+ ){0,5}(?:workflow|skill|guidance)s?)\b"
+)
+# The same without "I'm": "Checking the parser first …"; "reading it twice is slower" states something.
+_LOOKS = re.compile(
+    rf"(?:(?:now|next|first|then|just|also)[,:]? )*(?:re-?|double-?)?(?:{_LOOKING_VERBS})(?:n|t|y)?ing\b"
+    r"(?!.* (?:is|are|was|were|would|makes?|means?|gives?|costs?) )"
 )
 _GUESS_WORDS = frozenset({
     "likely", "probably", "maybe", "perhaps", "suspect", "might", "possibly", "hypothesis", "presumably",
@@ -81,6 +96,14 @@ _CHECKBOX = re.compile(r"^\s*[-*] \[( |x)\] (.+)$", re.MULTILINE)
 SENTENCE = re.compile(r"(?<=[.!?।])\s+|(?<=[。！？])\s*|\n+")
 
 
+def beginning_of(text: str, longest: int) -> str:
+    """The first characters of a text; a longer one ends with its last complete sentence or line among them."""
+    if len(text) <= longest:
+        return text
+    ends = [found.start() for found in SENTENCE.finditer(text, longest // 2, longest)]
+    return text[: ends[-1] if ends else longest]
+
+
 def bounded_sentence(said: str, at: int) -> str:
     """A sentence that sets a limit with the words at `at`, shortened if very long; empty if it is not a sentence."""
     if len(said) < (_SHORTEST if said.isascii() else _SHORTEST_UNSPACED):
@@ -101,8 +124,15 @@ def decisions_in(text: str) -> Iterator[str]:
     if not _DECISION_WORDS.isdisjoint(_words(text)):
         for sentence in _with_lists(_prose(text)):
             low = sentence.lower().replace("’", "'")
-            if _is_statement(sentence) and _states(low):
-                yield _plain(sentence)
+            if _is_statement(sentence) and _states(low) and _tells(plain := _plain(sentence)):
+                yield plain
+
+
+def _tells(sentence: str) -> bool:
+    """Whether a statement says what was decided or found, rather than what the agent looks at."""
+    if _LOOKS.match(sentence.lower()) or _PRESENTS.match(sentence):
+        return False
+    return len(content_words(sentence) - _ONLY_DECIDES) >= _FEWEST_TOLD
 
 
 def _with_lists(text: str) -> Iterator[str]:
@@ -180,7 +210,7 @@ def question_in(text: str) -> str:
 
 def _prose(text: str) -> str:
     """A text without blocks of code, and without secrets."""
-    return redact(without_fences(_ONE_LINE_BLOCK.sub(r"\1 `\2`", text[:_READ])))
+    return redact(without_fences(_ONE_LINE_BLOCK.sub(r"\1 `\2`", beginning_of(text, _READ))))
 
 
 def _is_statement(sentence: str) -> bool:

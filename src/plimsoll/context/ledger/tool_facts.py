@@ -84,6 +84,19 @@ _WRITE_KEYS = {"content", "file_text", "contents", "text"}
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _PATCHED_IN_SCRIPT = re.compile(r"\*\*\* (Add|Update|Delete) File: ((?:[^\\\"'`\n])+)")
 _LINE_NUMBER = re.compile(r"^\d+[.:] +(?=\S)")  # as tools print them before the lines of a file
+_PROSE = (".md", ".mdx", ".txt", ".rst", ".adoc", ".org", ".log", ".csv", ".json", ".jsonl", ".html")
+# Lines that say what a file of code is for: comments, headings, definitions …
+_DESCRIBES = re.compile(
+    r"""\s*(?://|/\*|\*|\#|--|;|%|<!--|\"{3}|'{3}|(?:export |default |public |async |abstract |pub(?:\(\w+\))? )*"""
+    r"""(?:def|class|fn|func|function|interface|struct|enum|trait|type|impl|describe|it|@?test|module)\b)"""
+)
+# … but not those that only a program reads.
+_FOR_PROGRAMS = re.compile(
+    r"""\s*(?:\#!|\#\[|\#(?:include|pragma|define|if|endif|region)\b|//go:|//\s*\+build|\#?\s*-{3,}|[\w-]+: *\S+$"""
+    r"""|(?://|/\*|\#)\s*(?:@ts-|eslint|prettier|biome|type:|noqa|pylint|ruff|mypy|-\*-|coding[:=]|SPDX|Copyright"""
+    r"""|Licensed|istanbul|@flow|swiftlint))""",
+    re.IGNORECASE,
+)
 _DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
 _LONGEST_ANSWER = 1_000
 _MAX_FIXES = 6
@@ -101,8 +114,8 @@ class ResultRead:
     answer: str = ""  # a person's words inside it
 
 
-def call_read(call: dict[str, Any], note: str, position: int) -> Called:
-    """A call with its item and its reason."""
+def call_read(call: dict[str, Any], note: str, position: int, is_one_of_many: bool = False) -> Called:
+    """A call with its item and its reason; the reason of one of many calls in a message may be about another one."""
     arguments = arguments_of(call)
     if not arguments and is_patch(arguments_text(call)):  # some agents pass nothing but the patch
         arguments = {"input": arguments_text(call)}
@@ -112,7 +125,7 @@ def call_read(call: dict[str, Any], note: str, position: int) -> Called:
     if inner:
         name, arguments = inner
         call = {**call, "function": {"name": name, "arguments": arguments}}
-    return Called(call, arguments, _source_of(call, arguments), note, position)
+    return Called(call, arguments, _source_of(call, arguments), note, position, is_one_of_many)
 
 
 def read_call(evidence: Evidence, called: Called, position: int) -> None:
@@ -144,6 +157,8 @@ def read_result(facts: ConversationFacts, made: Called, result: str, position: i
     if asked in facts.running:
         made = facts.running.pop(asked).called
     outcome = outcome_of(made.call, result)
+    if outcome.is_cancelled:
+        return ResultRead()
     command = command_of(made.arguments)
     read_commits(facts, command, result, outcome.failed, position)
     if outcome.process:
@@ -263,7 +278,8 @@ def _read_change(
     """Record what a change was and why; for a read, what the file contains."""
     if action == "read":
         shown = program_output(result)[:_SEEN]
-        note = made.note if is_about(made.note, shown) else _first_descriptive_line(shown)
+        is_its = not made.is_one_of_many and is_about(made.note, shown)
+        note = made.note if is_its else _first_descriptive_line(shown, path)
         fact.add(action, position, note)
         return
     new = patch_text(text_for(path, patches)).new if patches else _first_text(made.arguments, _NEW_KEYS) or ""
@@ -271,7 +287,7 @@ def _read_change(
     note = made.note if is_about(made.note, f"{path}\n{new}") and says_more(made.note, path) else ""
     names = changed_names(new) if action == "edited" else []
     if not note and not names and (fact.is_only_read or not fact.phrase):
-        note = _first_descriptive_line(new)  # better than nothing: the change's own comment
+        note = _first_descriptive_line(new, path)  # better than nothing: the change's own comment
     fact.add(action, position, note, names)
 
 
@@ -292,10 +308,14 @@ def _source_of(call: dict[str, Any], arguments: dict[str, Any]) -> str:
     return f"file:{touched[0][0]}" if touched else f"call:{call_line(call, 200)}"
 
 
-def _first_descriptive_line(text: str) -> str:
-    """The first of a text's leading lines with meaningful plain words."""
+def _first_descriptive_line(text: str, path: str) -> str:
+    """The first of a file's leading lines with meaningful plain words; in code, of its comments and definitions."""
     lines = (_LINE_NUMBER.sub("", line) for line in islice(lines_of(text[:_LEADING]), 12))
-    return one_line(next((line for line in lines if says_something(line)), ""), _LONGEST_NOTE)
+    is_prose = path.lower().endswith(_PROSE)
+    telling = (
+        line for line in lines if (is_prose or _DESCRIBES.match(line)) and not _FOR_PROGRAMS.match(line)
+    )
+    return one_line(next((line for line in telling if says_something(line)), ""), _LONGEST_NOTE)
 
 
 def _drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outcome) -> bool:

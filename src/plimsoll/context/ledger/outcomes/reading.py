@@ -41,6 +41,11 @@ class Outcome:
     process: str | None = None  # the id of a process that is still running
 
     @property
+    def is_cancelled(self) -> bool:
+        """Whether a harness stopped the call for the sake of another one, so that it says nothing about the work."""
+        return self.status == "interrupted" and rules().tool_cancelled.found_in(self.line)
+
+    @property
     def failed(self) -> bool:
         """Whether it is known to have failed."""
         return self.status not in ("ok", "ran", "running")

@@ -62,6 +62,7 @@ class Rules:
     failure_within: int
     tool_failed: LinePatterns
     tool_stopped: LinePatterns
+    tool_cancelled: LinePatterns
     lookup_tools: frozenset[str]
     lookup_endings: frozenset[str]
     whole_suites: frozenset[str]
@@ -122,6 +123,7 @@ def rules() -> Rules:
         failure_within=failures["within"],
         tool_failed=LinePatterns(tools["failed"]),
         tool_stopped=LinePatterns(tools["stopped"]),
+        tool_cancelled=LinePatterns(tools["cancelled"]),
         lookup_tools=frozenset(tools["lookups"]),
         lookup_endings=frozenset(tools["lookup_endings"]),
         whole_suites=frozenset(raw["suites"]["whole"]),

@@ -38,6 +38,11 @@ _CUT = re.compile(
 )
 # Some recorders drop the escape character and leave the rest.
 _BARE_COLOURS = re.compile(r"\[(?:\d{1,2}(?:;\d{1,3})*)m")
+# Frames of a spinner, without the carriage returns between them: `\ Uploading...| Uploading.../ Uploading...`
+_FRAMES = re.compile(
+    r"(?:[-\\|/\u2800-\u28ff] ?(?P<task>\w[\w ]{1,40}(?:\.{3}|…)))(?: ?[-\\|/\u2800-\u28ff] ?(?P=task)){2,}"
+)
+_JOINED_FRAMES = ("...| ", ".../ ", "...- ", "...\\ ", "…| ", "…/ ", "...⠙", "…⠙")
 # The lines before the output that only a harness writes.
 _HEADER = re.compile(
     r"(?:(?:Chunk ID|Exit code|Wall time|Total output lines|Original token count|Warning: truncated output"
@@ -104,6 +109,8 @@ def program_output(result: str) -> str:
 def cleaned(text: str) -> str:
     """Text without escape codes and overwritten progress bars."""
     text = without_escape_codes(text)
+    if any(frame in text for frame in _JOINED_FRAMES):
+        text = _FRAMES.sub(" ", text)
     return _BARE_COLOURS.sub("", text) if "m" in text and "[" in text else text
 
 
