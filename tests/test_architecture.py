@@ -254,16 +254,16 @@ def test_pure_packages_do_no_io():
 
 def test_every_source_folder_says_what_its_files_are():
     folders = {path.parent for path in FILES if path.parent != SOURCE and path.name != "__init__.py"}
-    silent = []
+    unlisted = []
     for folder in folders:
         readme = folder / "README.md"
         text = readme.read_text("utf-8") if readme.exists() else ""
-        silent += [
+        unlisted += [
             str(p.relative_to(SOURCE))
             for p in folder.glob("*.py")
             if p.name != "__init__.py" and p.name not in text
         ]
-    assert sorted(silent) == []
+    assert sorted(unlisted) == [], "list these files in the README of their folder"
 
 
 def test_public_names_are_exactly_these():

@@ -17,7 +17,7 @@ from plimsoll.errors import SettingError
 from plimsoll.models import card_for
 from plimsoll.settings.model import CardOverrides, ModelSettings, PriceOverrides
 
-SOUND: dict[str, st.SearchStrategy[Any]] = {
+VALID_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "compression.enabled": st.booleans(),
     "compression.threshold": st.floats(0.0, 1.0, allow_subnormal=False),
     "compression.target_ratio": st.floats(0.10, 0.80),
@@ -102,18 +102,18 @@ SOUND: dict[str, st.SearchStrategy[Any]] = {
     "gateway.telegram.allowed_users": st.lists(st.sampled_from(["112233", "@ada"])),
     "gateway.telegram.allowed_chats": st.lists(st.sampled_from(["-100123", "7"])),
 }
-PLAIN = [setting for setting in all_keys() if setting.variable]
+WITH_VARIABLE = [setting for setting in all_keys() if setting.variable]
 
 
 def test_the_property_below_covers_every_key() -> None:
-    assert {setting.key for setting in PLAIN} == set(SOUND)
+    assert {setting.key for setting in WITH_VARIABLE} == set(VALID_VALUES)
 
 
 @st.composite
 def one_key_from_some_sources(draw: st.DrawFn) -> tuple[Setting, dict[str, Any]]:
-    setting = draw(st.sampled_from(PLAIN))
+    setting = draw(st.sampled_from(WITH_VARIABLE))
     kinds = draw(st.sets(st.sampled_from(["file", "variable", "flag"])))
-    return setting, {kind: draw(SOUND[setting.key]) for kind in sorted(kinds)}
+    return setting, {kind: draw(VALID_VALUES[setting.key]) for kind in sorted(kinds)}
 
 
 def as_variable(value: Any) -> str:

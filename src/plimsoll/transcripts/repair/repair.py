@@ -15,10 +15,11 @@ from plimsoll.transcripts.repair.gemini import repair_gemini
 from plimsoll.transcripts.repair.openai import repair_openai
 from plimsoll.transcripts.repair.responses import repair_responses
 
-# One module per dialect.
 _REPAIRS: dict[str, Callable[[dict[str, Any], FindingList, bool, str], dict[str, Any]]] = {
-    repair.__module__.rpartition(".")[2]: repair
-    for repair in (repair_openai, repair_anthropic, repair_responses, repair_gemini)
+    "openai": repair_openai,
+    "anthropic": repair_anthropic,
+    "responses": repair_responses,
+    "gemini": repair_gemini,
 }
 DIALECTS = tuple(_REPAIRS)
 # One repair can uncover another problem, such as two adjacent contents of one role. Each pass removes what it finds,
