@@ -304,8 +304,8 @@ async def join_conversation(
         conversation = await Conversation.open(archive, found.id, holder, parts)
         await conversation.begin(system_prompt)
         stack.pop_all()  # from here on, everything is closed with the conversation
-    taken = "The plugin tool {} was skipped, because another tool has that name."
-    notices = [*resolved.problems, *(taken.format(tool.name) for tool in added if tool not in box)]
+    notice = "The plugin tool {} was skipped, because another tool has that name."
+    notices = [*resolved.problems, *(notice.format(tool.name) for tool in added if tool not in box)]
     notices += [*window_notices(settings, card), *_server_notices(shared.servers.problems)]
     return OpenConversation(
         conversation, shared.resolution, shared.summaries, auxiliary, resolved, tuple(notices)
@@ -370,8 +370,8 @@ def card_of(settings: Settings, endpoint: Endpoint, home: Path) -> ModelCard:
         return replace(
             card, window=stated if not card.known else min(stated, card.prompt_limit), input_cap=None
         )
-    given = window_at(endpoint.provider)
-    return replace(card, window=min(card.window, given)) if given else card
+    provider_window = window_at(endpoint.provider)
+    return replace(card, window=min(card.window, provider_window)) if provider_window else card
 
 
 def is_embedded(endpoint: Endpoint, home: Path) -> bool:

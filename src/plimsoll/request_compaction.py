@@ -63,8 +63,8 @@ class WireRequest:
             for message, place in zip(after, places, strict=True)
         ]
         segments = list(wire_segments(kept, self._ends, self.dialect, self.model))
-        said = [self._said[segment] if isinstance(segment, int) else segment for segment in segments]
-        settled = self.dialect.settled(said, len(said))
+        written = [self._said[segment] if isinstance(segment, int) else segment for segment in segments]
+        settled = self.dialect.settled(written, len(written))
         return self.dialect.with_messages(self.body, settled, has_note=any(map(has_note, lead)))
 
 
@@ -99,30 +99,30 @@ def compact(
     """
     spoken = wire_dialect(dialect)
     body = dict(messages) if isinstance(messages, Mapping) else {spoken.messages_field: list(messages)}
-    given = WireRequest(spoken, body)
+    request = WireRequest(spoken, body)
     engine = ContextCompressor(
-        model or given.model,
+        model or request.model,
         window,
         threshold,
         protect_last_n=protect_last_n,
         target_tokens=target_tokens,
         summarizer=summarizer,
     )
-    tokens = given.tokens if current_tokens is None else current_tokens
+    tokens = request.tokens if current_tokens is None else current_tokens
     if only_if_due and not engine.should_compress(tokens):
         why = f"{tokens:,} tokens are below the threshold of {engine.threshold_tokens:,}"
-        return CompactedRequest(body, body[spoken.messages_field], unchanged(given, tokens, why))
-    compacted = engine.compress(given.messages, tokens, focus, given.tools_tokens)
+        return CompactedRequest(body, body[spoken.messages_field], unchanged(request, tokens, why))
+    compacted = engine.compress(request.messages, tokens, focus, request.tools_tokens)
     report = engine.last_report
     assert report is not None  # every call sets one
     if report.outcome == "compacted":
-        body = given.with_messages(compacted)
+        body = request.with_messages(compacted)
     return CompactedRequest(body, body[spoken.messages_field], report)
 
 
-def unchanged(given: WireRequest, tokens: int, why: str) -> CompactionReport:
+def unchanged(request: WireRequest, tokens: int, why: str) -> CompactionReport:
     """The report of an unchanged request."""
-    count = len(given.messages)
+    count = len(request.messages)
     return CompactionReport("unchanged", why, count, count, tokens, tokens)
 
 

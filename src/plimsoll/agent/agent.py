@@ -72,15 +72,15 @@ class Agent:
     # Added by the owner of the conversation to every compacted view, such as pinned messages.
     finish: Callable[[list[Message], list[Message]], list[Message]] = lambda _before, after: after
 
-    async def turn(self, said: Message, emit: Emit, approve: Approve | None = None) -> Message:
+    async def turn(self, message: Message, emit: Emit, approve: Approve | None = None) -> Message:
         """Answer one user message. Returns the last message of the turn."""
-        await self.store_user_message(said, emit)
+        await self.store_user_message(message, emit)
         return await self.answer(emit, approve)
 
-    async def store_user_message(self, said: Message, emit: Emit) -> None:
+    async def store_user_message(self, message: Message, emit: Emit) -> None:
         """Store a user message. From here on it is safe, even if the answer fails."""
         self.emit_notices(emit)
-        await self.add([said])
+        await self.add([message])
 
     async def answer(
         self, emit: Emit, approve: Approve | None = None, first: Callable[[], Awaitable[None]] | None = None
@@ -366,7 +366,7 @@ class Agent:
         if calls:
             await self.add([failed(LOST).message(str(call.get("id", "")), call_name(call)) for call in calls])
 
-    async def _leave_valid(self, said: str) -> None:
+    async def _leave_valid(self, text: str) -> None:
         """Leave a valid history after an interrupted turn: the last message must not be the user's.
 
         Starts with the part of the answer that had arrived; calls that will get no result are dropped.
@@ -377,7 +377,7 @@ class Agent:
             await self.journal.used(record_of(self.connection.card, estimated))
         if self.view and self.view[-1].get("role") in ("user", "tool"):
             arrived = text_of(unfinished).rstrip() if unfinished else ""
-            content = f"{arrived}\n\n{said}" if arrived else said
+            content = f"{arrived}\n\n{text}" if arrived else text
             await self.add([{"role": "assistant", "content": content}])
 
 

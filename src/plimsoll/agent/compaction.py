@@ -187,11 +187,11 @@ class Compactor:
             self.trigger.record_failed_attempt(tokens)
             return Attempt(None, replace(event, reason=f"vetoed by {guidance.veto}"))
         seconds = min(self.rules.deadline, deadline or self.rules.deadline)
-        given = CompactionInput(list(view), tokens, guidance.focus, seconds)
-        methods = self._methods(given, prepared)
+        request = CompactionInput(list(view), tokens, guidance.focus, seconds)
+        methods = self._methods(request, prepared)
         if trigger == CLEARING and (built_in := self._built_in):
-            methods.insert(0, (CLEARING, lambda: self._clear(built_in, given)))
-        found, why = await self._candidate(given, methods)
+            methods.insert(0, (CLEARING, lambda: self._clear(built_in, request)))
+        found, why = await self._candidate(request, methods)
         if self._watch.is_hanging:
             self.host.notice("hanging", HANGING)
         waited = self._clock() - started
@@ -279,18 +279,18 @@ class Compactor:
             self.host.notice(fault, fault)
 
     async def _candidate(
-        self, given: CompactionInput, methods: list[tuple[str, Method]]
+        self, request: CompactionInput, methods: list[tuple[str, Method]]
     ) -> tuple[CompactionResult | None, str]:
         """A compacted list that passes the gate, by the best method that returns one, and the earlier failures."""
         faults: list[str] = []
         for name, method in methods:
             try:
-                found = await self.host.assessed(await method(), given.view, self.wire, given.seconds)
+                found = await self.host.assessed(await method(), request.view, self.wire, request.seconds)
             except DeadlineExceeded as hung:
                 faults.append(f"{name}: {hung}")
                 if name != "prepared" and self.host.is_built_in and len(methods) < _MAX_METHODS:
                     # Only a summary model can take so long.
-                    methods.append(self._built_in_method(self.host.without_model(), given))
+                    methods.append(self._built_in_method(self.host.without_model(), request))
                 continue
             except Exception as error:  # plugin code; the conversation continues
                 faults.append(f"{name}: {error_text(error)}")
@@ -315,28 +315,28 @@ class Compactor:
         return prepared
 
     def _methods(
-        self, given: CompactionInput, prepared: PreparedCompaction | None
+        self, request: CompactionInput, prepared: PreparedCompaction | None
     ) -> list[tuple[str, Method]]:
         """The ways to compact the view, best first."""
         engine = self.engine
         methods: list[tuple[str, Method]] = []
         if prepared:
-            methods.append(("prepared", lambda: self._refitted(prepared, given)))
-        if self._branches is not None and given.focus is None and can_draft(engine):
-            methods.append((engine.name, lambda: self._run_shared(given)))
+            methods.append(("prepared", lambda: self._refitted(prepared, request)))
+        if self._branches is not None and request.focus is None and can_draft(engine):
+            methods.append((engine.name, lambda: self._run_shared(request)))
         else:
-            methods.append((engine.name, lambda: self._run(engine, given)))
+            methods.append((engine.name, lambda: self._run(engine, request)))
         if not self.host.is_built_in:
-            methods.append(self._built_in_method(self.host.fallback(), given))
+            methods.append(self._built_in_method(self.host.fallback(), request))
         return methods
 
-    def _built_in_method(self, engine: ContextCompressor, given: CompactionInput) -> tuple[str, Method]:
-        return "the built-in", lambda: self._run(engine, given)
+    def _built_in_method(self, engine: ContextCompressor, request: CompactionInput) -> tuple[str, Method]:
+        return "the built-in", lambda: self._run(engine, request)
 
-    async def _refitted(self, prepared: PreparedCompaction, given: CompactionInput) -> CompactionResult:
+    async def _refitted(self, prepared: PreparedCompaction, request: CompactionInput) -> CompactionResult:
         """The prepared view, fitted to the view as it is now."""
-        counted = self._token_counts(given.view, given.tokens)
-        return await prepared_for(self.host, prepared, given.view, counted, given.seconds)
+        counted = self._token_counts(request.view, request.tokens)
+        return await prepared_for(self.host, prepared, request.view, counted, request.seconds)
 
     def _preparation(self, view: Sequence[Message], tokens: int, watch: SummaryWatch) -> PreparedCompaction:
         """A task that prepares the next view, or the one that another branch has already started."""
@@ -350,11 +350,11 @@ class Compactor:
             self._branches.add(prepared)
         return prepared
 
-    async def _run_shared(self, given: CompactionInput) -> CompactionResult:
+    async def _run_shared(self, request: CompactionInput) -> CompactionResult:
         """Run the engine; its work continues for other branches if this caller stops waiting."""
-        prepared = self._preparation(given.view, given.tokens, self._watch)
+        prepared = self._preparation(request.view, request.tokens, self._watch)
         prepared.watch.wait()
-        return await self._refitted(prepared, given)
+        return await self._refitted(prepared, request)
 
     async def _run_guided(
         self,
@@ -368,24 +368,24 @@ class Compactor:
         advice = await asyncio.shield(guidance)
         if advice.veto:
             return CompactionResult(view, None, 0.0)
-        given = CompactionInput(view, tokens, advice.focus, self.rules.deadline)
-        found = await self._run(engine, given, watch)
+        request = CompactionInput(view, tokens, advice.focus, self.rules.deadline)
+        found = await self._run(engine, request, watch)
         return await self.host.assessed(found, view, self.wire, self.rules.deadline)
 
-    async def _clear(self, engine: ContextCompressor, given: CompactionInput) -> CompactionResult:
+    async def _clear(self, engine: ContextCompressor, request: CompactionInput) -> CompactionResult:
         """Clear old results and nothing else."""
         started = self._clock()
-        messages = await call_in_thread(lambda: engine.clear(given.view), given.seconds)
+        messages = await call_in_thread(lambda: engine.clear(request.view), request.seconds)
         return CompactionResult(messages, engine.last_report, self._clock() - started)
 
     async def _run(
-        self, engine: ContextEngine, given: CompactionInput, watch: SummaryWatch | None = None
+        self, engine: ContextEngine, request: CompactionInput, watch: SummaryWatch | None = None
     ) -> CompactionResult:
         """Run the engine in a separate thread."""
         started = self._clock()
-        counted = {"current_tokens": given.tokens, "overhead_tokens": self.trigger.overhead}
+        counted = {"current_tokens": request.tokens, "overhead_tokens": self.trigger.overhead}
         messages, report = await self.host.compress(
-            engine, given.view, given.seconds, watch or self._watch, focus_topic=given.focus, **counted
+            engine, request.view, request.seconds, watch or self._watch, focus_topic=request.focus, **counted
         )
         return CompactionResult(messages, report, self._clock() - started)
 

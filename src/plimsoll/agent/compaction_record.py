@@ -57,21 +57,21 @@ class SummaryAccount:
     def take_unreported(self) -> tuple[UsageRecord, ...]:
         """Return the usage that no compaction event has reported yet, once."""
         with self._lock:
-            taken, self._unreported = self._unreported, []
-        return tuple(taken)
+            unreported, self._unreported = self._unreported, []
+        return tuple(unreported)
 
     async def store(self, used: Callable[[UsageRecord], Awaitable[None]]) -> None:
         """Store everything that the archive does not have yet; what cannot be stored is kept."""
         with self._lock:
-            taken, self._unstored = self._unstored, []
-        while taken:
+            unreported, self._unstored = self._unstored, []
+        while unreported:
             try:
-                await used(taken[0])
+                await used(unreported[0])
             except BaseException:
                 with self._lock:
-                    self._unstored[:0] = taken
+                    self._unstored[:0] = unreported
                 raise
-            del taken[0]
+            del unreported[0]
 
 
 def on_this_loop(function: Callable[P, None]) -> Callable[P, None]:

@@ -207,12 +207,12 @@ class EngineHost:
             compacted: Any
             report: Any
             CURRENT.set(watch)  # only in this thread's context
-            given = list(view) if is_safe else copy.deepcopy(view)
-            copies = list(given)  # an engine may change the list that it was given
+            messages = list(view) if is_safe else copy.deepcopy(view)
+            copies = list(messages)  # an engine may change the list that it was given
             if can_draft(engine):
-                compacted, report = self.draft(engine, given, **arguments)
+                compacted, report = self.draft(engine, messages, **arguments)
             else:
-                compacted = engine.compress(given, **accepted_arguments(engine.compress, arguments))
+                compacted = engine.compress(messages, **accepted_arguments(engine.compress, arguments))
                 report = getattr(engine, "last_report", None)
             if not isinstance(compacted, list):
                 raise TypeError(f"compress() returned {type(compacted).__name__}, not a list of messages")

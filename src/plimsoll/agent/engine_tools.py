@@ -45,12 +45,12 @@ class EngineTool(Tool):
 
 
 async def engine_tools(
-    host: EngineHost, taken: Collection[str], view: Callable[[], Sequence[Message]]
+    host: EngineHost, reserved: Collection[str], view: Callable[[], Sequence[Message]]
 ) -> list[Tool]:
     """The engine's tools whose names are free."""
     schemas: Any = await host.ask("get_tool_schemas", [])
     tools: list[Tool] = []
-    names = set(taken)
+    names = set(reserved)
     for schema in schemas if isinstance(schemas, list | tuple) else []:
         definition = _definition(schema)
         engine = host.engine.name

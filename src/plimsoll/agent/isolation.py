@@ -75,8 +75,8 @@ def assess_in_worker(
     report: CompactionReport | None,
 ) -> Assessment:
     """`assess` in a worker process; blocks until it is done."""
-    said = replace(report, _describe_pruned=tuple) if report is not None else None
-    found: Assessment = workers.run(_assess, list(view), _placed(after, view), wire, said)
+    portable = replace(report, _describe_pruned=tuple) if report is not None else None
+    found: Assessment = workers.run(_assess, list(view), _placed(after, view), wire, portable)
     return found
 
 
@@ -89,8 +89,8 @@ def _draft(
     link.host, link.view = host, view
     messages, report = engine.draft(list(view), **arguments)
     # The gateway never shows the list of cleared results, and building it is slow.
-    said = replace(report, _describe_pruned=tuple)
-    return DraftResult(_placed(messages, view), said, engine.remembered.packed())
+    portable = replace(report, _describe_pruned=tuple)
+    return DraftResult(_placed(messages, view), portable, engine.remembered.packed())
 
 
 def _assess(view: list[Message], after: Placed, wire: Wire, report: CompactionReport | None) -> Assessment:
@@ -142,12 +142,12 @@ class _Summary:
 
 class _Conversing(_Summary):
     def prefers_conversation(self, view: Sequence[Message], excerpt_tokens: int, max_tokens: int) -> bool:
-        given = (self.number, self.link.placed(view), excerpt_tokens, max_tokens)
-        return bool(self.link.call(_WRITER, "prefers_conversation", *given))
+        arguments = (self.number, self.link.placed(view), excerpt_tokens, max_tokens)
+        return bool(self.link.call(_WRITER, "prefers_conversation", *arguments))
 
     def summarize_conversation(self, view: Sequence[Message], instruction: str, max_tokens: int) -> str:
-        given = (self.number, self.link.placed(view), instruction, max_tokens)
-        return str(self.link.wait_for(_WRITER, "summarize_conversation", *given))
+        arguments = (self.number, self.link.placed(view), instruction, max_tokens)
+        return str(self.link.wait_for(_WRITER, "summarize_conversation", *arguments))
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,8 +81,8 @@ def _outline(text: str, room: int) -> str:
     """The structure of JSON, a table or code, as lines; empty if there is none or too little room."""
     shape = shape_of(text, min(MAX_CHARACTERS, room * 2)) if room >= _MIN_TOKENS else ""
     kind, _, lines = shape.partition("\n")
-    said = f"[{kind}]\n{lines}\n\n" if lines else ""
-    return said if estimate_tokens(said) <= room else ""
+    outline = f"[{kind}]\n{lines}\n\n" if lines else ""
+    return outline if estimate_tokens(outline) <= room else ""
 
 
 def _message(outcome: CallOutcome, result: ToolResult) -> Message:

@@ -24,10 +24,10 @@ _TRIES_WITH_WORDS = 8
 def session_ids(now: float, random: Random) -> Iterator[str]:
     """An endless sequence of ids for a session that begins now; the first free one is used."""
     moment = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d-%H%M%S")
-    qualities, things = _words()
+    adjectives, nouns = _words()
     name = ""
     for _ in range(_TRIES_WITH_WORDS):
-        name = f"{moment}-{random.choice(qualities)}-{random.choice(things)}"
+        name = f"{moment}-{random.choice(adjectives)}-{random.choice(nouns)}"
         yield name
     number = 2
     while True:

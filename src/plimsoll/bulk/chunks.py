@@ -41,13 +41,13 @@ class Chunk:
 def chunks_of(files: Iterable[InputFile], rows: int = ROWS, size: int = BYTES) -> Iterator[Chunk]:
     """The chunks of all files; `rows` and `size` limit each."""
     parts: list[ChunkPart] = []
-    number = held = weight = 0
+    number = row_count = weight = 0
     for part, count, part_size in _parts(files, rows, size):
-        if parts and (held + count > rows or weight + part_size > size):
+        if parts and (row_count + count > rows or weight + part_size > size):
             yield Chunk(number, tuple(parts), weight)
-            number, parts, held, weight = number + 1, [], 0, 0
+            number, parts, row_count, weight = number + 1, [], 0, 0
         parts.append(part)
-        held, weight = held + count, weight + part_size
+        row_count, weight = row_count + count, weight + part_size
     if parts:
         yield Chunk(number, tuple(parts), weight)
 

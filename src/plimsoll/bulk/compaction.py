@@ -233,16 +233,16 @@ def _repairs(before: Sequence[Message], after: Sequence[Message]) -> str:
     places = {id(message): place for place, message in enumerate(before)}
     kept = [places[id(message)] for message in after if id(message) in places]
     repaired = len(after) - len(kept) - stubs
-    said = []
+    sentences = []
     if removed:
-        said.append(f"{counted(removed, 'tool result', 'tool results')} without a call removed")
+        sentences.append(f"{counted(removed, 'tool result', 'tool results')} without a call removed")
     if stubs:
-        said.append(f"{counted(stubs, 'missing tool result', 'missing tool results')} marked as such")
+        sentences.append(f"{counted(stubs, 'missing tool result', 'missing tool results')} marked as such")
     if kept != sorted(kept):
-        said.append("tool results moved to their calls")
+        sentences.append("tool results moved to their calls")
     if repaired:
-        said.append(f"{counted(repaired, 'message', 'messages')} given content that providers accept")
-    return ", ".join(said)
+        sentences.append(f"{counted(repaired, 'message', 'messages')} given content that providers accept")
+    return ", ".join(sentences)
 
 
 def _speaks_of(messages: Sequence[Message], topic: str) -> bool:

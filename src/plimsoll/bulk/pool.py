@@ -72,13 +72,13 @@ class _Pool(Generic[Job, Result]):
     def results(self, jobs: Iterable[Job], workers: int) -> Iterator[Result]:
         numbered = enumerate(jobs)
         next_result, is_exhausted = 0, False
-        given = -1  # the last job given to a worker
+        newest = -1  # the last job given to a worker
         while True:
             # First, because every yielded result admits another job, and a worker must be busy before we wait.
             while next_result in self._results:
                 yield self._results.pop(next_result)
                 next_result += 1
-            while not is_exhausted and given - next_result < AHEAD * workers:
+            while not is_exhausted and newest - next_result < AHEAD * workers:
                 worker = self._free(workers)
                 if worker is None:
                     break
@@ -86,9 +86,9 @@ class _Pool(Generic[Job, Result]):
                 if job is None:
                     is_exhausted = True
                     break
-                given = job[0]
+                newest = job[0]
                 self._give(worker, job)
-            if is_exhausted and next_result > given:
+            if is_exhausted and next_result > newest:
                 return
             self._listen()
 
@@ -107,11 +107,11 @@ class _Pool(Generic[Job, Result]):
 
     def _start(self) -> _PoolWorker[Job]:
         context = multiprocessing.get_context("spawn")  # a fork would copy threads' locks
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, self._function), daemon=True)
+        own_end, worker_end = context.Pipe()
+        process = context.Process(target=_serve, args=(worker_end, self._function), daemon=True)
         process.start()
-        theirs.close()
-        worker: _PoolWorker[Job] = _PoolWorker(process, ours)
+        worker_end.close()
+        worker: _PoolWorker[Job] = _PoolWorker(process, own_end)
         self._workers.append(worker)
         return worker
 

@@ -55,8 +55,8 @@ def process_row(row: DatasetRow, plan: BulkPlan) -> RowResult:
         return rejected(row, str(error))
     except Exception as error:  # a bug or unexpected values: one row must not end a run of days
         place = traceback.extract_tb(error.__traceback__)[-1]
-        said = f"internal error, please report it: {type(error).__name__}: {error}"
-        return rejected(row, f"{said} ({place.name}, line {place.lineno})")
+        reason = f"internal error, please report it: {type(error).__name__}: {error}"
+        return rejected(row, f"{reason} ({place.name}, line {place.lineno})")
     facts = {"source": row.source, "row": row.number, "id": transcript.id, "format": transcript.format}
     return RowResult(b"".join(map(json_line, lines)), json_line({**facts, **report}))
 

@@ -35,12 +35,12 @@ def rows_in(chunk: Chunk) -> Iterator[DatasetRow]:
                 number = row.number + 1
                 yield row
         except (OSError, TranscriptError) as error:
-            said = (
+            reason = (
                 error
                 if isinstance(error, TranscriptError)
                 else f"{part.path} cannot be read: {error.strerror}"
             )
-            refused = TranscriptError(f"{said} Rows from {number:,} on are missing.")
+            refused = TranscriptError(f"{reason} Rows from {number:,} on are missing.")
             yield DatasetRow(part.path, number, partial(_refused, refused))
 
 

@@ -21,12 +21,12 @@ def renamed(path: KeyPath) -> KeyPath:
     return _NEW_NAME.get(path, path)
 
 
-def settle(given: Sequence[GivenValue]) -> tuple[list[GivenValue], list[str]]:
+def settle(values: Sequence[GivenValue]) -> tuple[list[GivenValue], list[str]]:
     """The effective values, lowest source first, and a notice for every older spelling."""
-    spelled_today = {item.path for item in given if item.spelled == item.key}
+    spelled_today = {item.path for item in values if item.spelled == item.key}
     kept: list[GivenValue] = []
     notices: list[str] = []
-    for entry in given:
+    for entry in values:
         if entry.spelled == entry.key:
             kept.append(entry)
         elif entry.path in spelled_today:

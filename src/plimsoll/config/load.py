@@ -168,7 +168,7 @@ def _with_flags_first(settings: Settings, by_key: Mapping[str, tuple[GivenValue,
     flagged = {
         field: None
         for field, path in GENERAL.items()
-        if (given := by_key.get(".".join(path))) and given[0].source.kind == "flag"
+        if (values := by_key.get(".".join(path))) and values[0].source.kind == "flag"
     }
     if not flagged or not settings.models:
         return settings
@@ -176,35 +176,35 @@ def _with_flags_first(settings: Settings, by_key: Mapping[str, tuple[GivenValue,
     return settings.model_copy(update={"models": models})
 
 
-def _complaint(given: GivenValue) -> ConfigProblem | None:
+def _complaint(entry: GivenValue) -> ConfigProblem | None:
     """The problem with a single value, or None."""
-    setting = setting_at(given.path)
+    setting = setting_at(entry.path)
     assert setting is not None  # the layers yield only known keys
     try:
-        Settings.model_validate(_tree([given]))
+        Settings.model_validate(_tree([entry]))
     except ValidationError as error:
-        own = [e for e in error.errors(include_url=False) if e["loc"][: len(given.path)] == given.path]
+        own = [e for e in error.errors(include_url=False) if e["loc"][: len(entry.path)] == entry.path]
     else:
         return None
     if not own:  # it conflicts with the default of another key, which another source may set
         return None
     reason = own[0]["msg"] if own[0]["type"] == "endpoint" else f"it must be {setting.allowed}"
-    key, value = _innermost(given, own[0]["loc"])
+    key, value = _innermost(entry, own[0]["loc"])
     sentence = f"{key} is {error_value(setting, value)}; {reason}{_advice(setting, value)}."
-    return ConfigProblem(str(given.source), given.path, sentence)
+    return ConfigProblem(str(entry.source), entry.path, sentence)
 
 
-def _innermost(given: GivenValue, place: Sequence[int | str]) -> tuple[str, Any]:
+def _innermost(value: GivenValue, place: Sequence[int | str]) -> tuple[str, Any]:
     """The key and value to name; for a list or map, those of the invalid entry."""
-    found: Any = given.value
+    found: Any = value.value
     names = []
-    for name in place[len(given.path) :]:
+    for name in place[len(value.path) :]:
         is_there = name in found if isinstance(found, dict) else isinstance(found, list)
         if not is_there:
             break
         found = found[name]
         names.append(str(name))
-    return ".".join((given.spelled, *names)), found
+    return ".".join((value.spelled, *names)), found
 
 
 def _advice(setting: Setting, value: Any) -> str:
@@ -223,7 +223,7 @@ def _compose(
     by_key: Mapping[str, tuple[GivenValue, ...]], problems: Sequence[ConfigProblem]
 ) -> tuple[Settings | None, list[ConfigProblem]]:
     """The settings, or the conflicts between keys that are valid by themselves."""
-    winners = {given[0].path: given[0] for given in by_key.values()}
+    winners = {values[0].path: values[0] for values in by_key.values()}
     try:
         return Settings.model_validate(_tree(winners.values())), []
     except ValidationError as error:
@@ -242,7 +242,7 @@ def _disagreement(
 ) -> ConfigProblem:
     """Why the keys of a section conflict, reported for one key or, if no single key is the cause, for the section."""
     if key is None:
-        first = next(given for path, given in winners.items() if path[: len(section)] == section)
+        first = next(value for path, value in winners.items() if path[: len(section)] == section)
         return ConfigProblem(str(first.source), section, f"{'.'.join(section)} is incomplete; {why}.")
     path = (*section, key)
     return ConfigProblem(
@@ -252,9 +252,9 @@ def _disagreement(
     )
 
 
-def _tree(given: Iterable[GivenValue]) -> dict[str, Any]:
+def _tree(values: Iterable[GivenValue]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
-    for value in given:
+    for value in values:
         branch = tree
         for name in value.path[:-1]:
             branch = branch.setdefault(name, {})

@@ -118,9 +118,9 @@ def _leaving(found: MediaInventory, limits: MediaLimits, protects: bool = True) 
     free = _removable(found) if protects else list(found.items)
     leaving = _rejected(found.items, free, limits)
     for limit, weight in _counts(limits):
-        held = sum(map(weight, _rest(found.items, leaving)))
-        if limit is not None and held > limit:
-            leaving += _oldest(_rest(free, leaving), weight, held - limit * KEPT_SHARE)
+        left = sum(map(weight, _rest(found.items, leaving)))
+        if limit is not None and left > limit:
+            leaving += _oldest(_rest(free, leaving), weight, left - limit * KEPT_SHARE)
     size = found.text_bytes + sum(map(_encoded, _rest(found.items, leaving)))
     if limits.request_bytes is not None and size > limits.request_bytes * _MARGIN:
         leaving += _oldest(_rest(free, leaving), _encoded, size - limits.request_bytes * KEPT_SHARE)

@@ -52,8 +52,8 @@ def _own_text(text: str) -> str:
 
 
 def _arguments(found: re.Match[str]) -> str:
-    said = found["said"].strip()
-    return said if len(said.split()) >= _MIN_WORDS or len(_UNSPACED.findall(said)) >= _MIN_WORDS else ""
+    text = found["said"].strip()
+    return text if len(text.split()) >= _MIN_WORDS or len(_UNSPACED.findall(text)) >= _MIN_WORDS else ""
 
 
 @cache

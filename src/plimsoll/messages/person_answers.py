@@ -42,8 +42,8 @@ def person_answer(call: dict[str, Any], result: str) -> str:
     """What a person said in the result of a call, one answer per line; empty if there is none."""
     head = result[:_READ]
     if _REFUSED.match(head):
-        said = _SAID.search(head)
-        words = _BOILERPLATE.sub("", said["said"]).strip() if said else ""
+        match = _SAID.search(head)
+        words = _BOILERPLATE.sub("", match["said"]).strip() if match else ""
         return f"{REFUSED}: {words}" if words else REFUSED
     asked = arguments_of(call)
     if not asked.keys() & _ASKING:
@@ -70,8 +70,8 @@ def _from_json(questions: Any, result: str) -> Iterator[str]:
         for question in questions
         if isinstance(question, dict)
     }
-    for name, given in answers.items() if isinstance(answers, dict) else ():
-        chosen = given.get("answers") if isinstance(given, dict) else given
+    for name, answer in answers.items() if isinstance(answers, dict) else ():
+        chosen = answer.get("answers") if isinstance(answer, dict) else answer
         words = ", ".join(map(str, chosen)) if isinstance(chosen, list) else str(chosen or "")
         if words:
             yield f"{asked.get(str(name)) or name} → {words}"

@@ -82,11 +82,11 @@ def provider_at(base_url: str) -> ProviderFacts | None:
 
 def _facts(name: str, row: dict[str, Any]) -> ProviderFacts:
     lists = {field: tuple(value) for field, value in row.items() if isinstance(value, list)}
-    given = {
+    fields = {
         **row,
         **lists,
         "elsewhere": frozenset(row.get("elsewhere", ())),
         "headers": tuple(row.get("headers", {}).items()),
         "keys": tuple(KeyVariable(**key) for key in row.get("keys", ())),
     }
-    return ProviderFacts(name, **{"vendor": name, **given})
+    return ProviderFacts(name, **{"vendor": name, **fields})

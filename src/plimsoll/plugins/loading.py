@@ -147,13 +147,13 @@ def _register_entry(loaded: Any, context: PluginContext) -> None:
     register(context)
 
 
-def _made(given: Any, context: EngineContext) -> Any:
+def _made(engine: Any, context: EngineContext) -> Any:
     """The engine itself: an object unchanged, a class or function called with the context or without arguments."""
-    if not isinstance(given, type) and callable(getattr(given, "compress", None)):
-        return given
-    if not callable(given):
-        raise PluginError(f"{type(given).__name__} is neither an engine nor an engine factory")
-    return given(context) if _wants_context(given) else given()
+    if not isinstance(engine, type) and callable(getattr(engine, "compress", None)):
+        return engine
+    if not callable(engine):
+        raise PluginError(f"{type(engine).__name__} is neither an engine nor an engine factory")
+    return engine(context) if _wants_context(engine) else engine()
 
 
 def _wants_context(make: Callable[..., Any]) -> bool:
@@ -184,8 +184,8 @@ def _failure(found: DiscoveredPlugin, error: BaseException) -> str:
 def _words(error: BaseException) -> str:
     # A plugin's text goes to a terminal: one line, no control characters, no secrets.
     printable = "".join(c if c.isprintable() else " " for c in str(error))
-    said = redact(" ".join(printable.split()))[:_LONGEST_ERROR].rstrip(".")
-    return said if isinstance(error, PluginError) else f"{type(error).__name__}: {said}".rstrip(": ")
+    text = redact(" ".join(printable.split()))[:_LONGEST_ERROR].rstrip(".")
+    return text if isinstance(error, PluginError) else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
 def _place(error: BaseException, folder: Path | None) -> str:

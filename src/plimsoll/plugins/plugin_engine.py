@@ -92,10 +92,10 @@ class PluginEngine(ContextEngine):
         focus_topic: str | None = None,
         **later: Any,
     ) -> list[Message]:
-        given = self._given(messages)
-        keys = [_key(message) for message in given]
+        copies = self._given(messages)
+        keys = [_key(message) for message in copies]
         options = {"current_tokens": current_tokens, "focus_topic": focus_topic, **later}
-        result = self._call(self.inner.compress, given, **options)
+        result = self._call(self.inner.compress, copies, **options)
         if not isinstance(result, list | tuple) or not all(isinstance(message, dict) for message in result):
             kind = type(result).__name__
             raise PluginError(f"engine {self.name!r} returned {kind}, not a list of messages.")
@@ -121,16 +121,16 @@ class PluginEngine(ContextEngine):
         return [_function_form(schema) for schema in schemas or () if isinstance(schema, Mapping)]
 
     def handle_tool_call(self, name: str, args: dict[str, Any], **kwargs: Any) -> str:
-        given = dict(kwargs)
-        if isinstance(given.get("messages"), list):
-            given["messages"] = self._given(given["messages"])
+        options = dict(kwargs)
+        if isinstance(options.get("messages"), list):
+            options["messages"] = self._given(options["messages"])
         unknown = {"error": f"engine {self.name!r} has no tool named {name!r}"}
-        answer = self._ask("handle_tool_call", name, copy.deepcopy(args), otherwise=unknown, **given)
+        answer = self._ask("handle_tool_call", name, copy.deepcopy(args), otherwise=unknown, **options)
         return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str)
 
     def get_status(self) -> dict[str, Any]:
-        told = self._ask("get_status", otherwise={})
-        return {**super().get_status(), **(told if isinstance(told, dict) else {}), "engine": self.name}
+        status = self._ask("get_status", otherwise={})
+        return {**super().get_status(), **(status if isinstance(status, dict) else {}), "engine": self.name}
 
     def update_model(
         self,
@@ -172,17 +172,17 @@ def _restored(result: Sequence[Message], keys: list[str], messages: Sequence[Mes
 
     The common start and end of both lists are paired by position, so repeated messages keep their place.
     """
-    given = [_key(message) for message in result]
-    shorter = min(len(given), len(keys))
-    head = next((i for i in range(shorter) if given[i] != keys[i]), shorter)
-    tail = next((i for i in range(shorter - head) if given[-1 - i] != keys[-1 - i]), shorter - head)
-    pairs = {i: i for i in range(head)} | {len(given) - i: len(keys) - i for i in range(1, tail + 1)}
+    returned = [_key(message) for message in result]
+    shorter = min(len(returned), len(keys))
+    head = next((i for i in range(shorter) if returned[i] != keys[i]), shorter)
+    tail = next((i for i in range(shorter - head) if returned[-1 - i] != keys[-1 - i]), shorter - head)
+    pairs = {i: i for i in range(head)} | {len(returned) - i: len(keys) - i for i in range(1, tail + 1)}
     waiting: dict[str, list[int]] = {}
     for place in range(head, len(keys) - tail):
         waiting.setdefault(keys[place], []).append(place)
-    for place in range(len(given) - tail - 1, head - 1, -1):
-        if waiting.get(given[place]):
-            pairs[place] = waiting[given[place]].pop()
+    for place in range(len(returned) - tail - 1, head - 1, -1):
+        if waiting.get(returned[place]):
+            pairs[place] = waiting[returned[place]].pop()
     return [messages[pairs[i]] if i in pairs else dict(message) for i, message in enumerate(result)]
 
 

@@ -55,20 +55,23 @@ class ErrorSource:
         return f"{self.model} at {self.title}" if self.model else self.title
 
 
-def _key(said: ErrorSource) -> str:
-    facts = providers().get(said.provider)
+def _key(source: ErrorSource) -> str:
+    facts = providers().get(source.provider)
     variables = [key.variable for key in facts.keys] if facts else []
     where = variables[0] if variables else "the provider's key variable"
-    return f"{said.who} rejected the key{said.quoted}; check {where}."
+    return f"{source.who} rejected the key{source.quoted}; check {where}."
 
 
-def _wait(said: ErrorSource) -> str:
-    wait = f"; it asks to wait {said.retry_after:,.0f} s" if said.retry_after is not None else ""
-    return f"{said.who} accepts no more requests for now{said.quoted}{wait}. Wait, or choose another model.provider."
+def _wait(source: ErrorSource) -> str:
+    wait = f"; it asks to wait {source.retry_after:,.0f} s" if source.retry_after is not None else ""
+    return (
+        f"{source.who} accepts no more requests for now{source.quoted}{wait}. "
+        "Wait, or choose another model.provider."
+    )
 
 
-def _timeout(said: ErrorSource) -> str:
-    return f"{said.who} did not answer in time{said.quoted}. Try again, or choose another model."
+def _timeout(source: ErrorSource) -> str:
+    return f"{source.who} did not answer in time{source.quoted}. Try again, or choose another model."
 
 
 _KINDS: dict[str, tuple[type[ProviderError], Callable[[ErrorSource], str]]] = {
@@ -125,7 +128,7 @@ _KINDS: dict[str, tuple[type[ProviderError], Callable[[ErrorSource], str]]] = {
 
 def error_for(
     kind: str,
-    said: ErrorSource,
+    source: ErrorSource,
     *,
     limit: int | None = None,
     requested: int | None = None,
@@ -134,20 +137,20 @@ def error_for(
     """The error of a kind with its message; the numbers are for an overflow, an output cap and images."""
     error_type, sentence = _KINDS[kind]
     if kind == "overflow":
-        text = _overflow(said, limit, requested, output)
+        text = _overflow(source, limit, requested, output)
     elif kind == "output_cap" and limit is not None:
         text = (
-            f"{said.subject} writes at most {limit:,} tokens in one answer; "
+            f"{source.subject} writes at most {limit:,} tokens in one answer; "
             f"set model.max_output_tokens to {limit} or less."
         )
     else:
-        text = sentence(said)
+        text = sentence(source)
     error = error_type(
         text,
-        provider=said.provider,
-        model=said.model,
-        status=said.status,
-        retry_after=said.retry_after,
+        provider=source.provider,
+        model=source.model,
+        status=source.status,
+        retry_after=source.retry_after,
     )
     if isinstance(error, ContextOverflow):
         error.limit, error.requested, error.output = limit, requested, output
@@ -158,15 +161,15 @@ def error_for(
     return error
 
 
-def _overflow(said: ErrorSource, limit: int | None, requested: int | None, output: int | None) -> str:
+def _overflow(source: ErrorSource, limit: int | None, requested: int | None, output: int | None) -> str:
     if limit is None:
         return (
-            f"The request is too long for {said.subject}{said.quoted}. "
+            f"The request is too long for {source.subject}{source.quoted}. "
             "Compact the conversation, or choose a model with a larger window."
         )
     count = f"{requested:,} tokens" if requested is not None else "too many tokens"
     answer = f", {output:,} of them reserved for the reply" if output else ""
     return (
-        f"The request has {count}{answer}; {said.subject} accepts {limit:,}. "
+        f"The request has {count}{answer}; {source.subject} accepts {limit:,}. "
         "Compact the conversation, or choose a model with a larger window."
     )

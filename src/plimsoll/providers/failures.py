@@ -112,7 +112,7 @@ def classify(
     status = _status(status, found)
     kind, numbers = _match(status, words)
     numbers |= {_NUMBERS[key]: value for key, value in _numbers(data) if _NUMBERS[key] not in numbers}
-    said = ErrorSource(
+    source = ErrorSource(
         provider=provider,
         model=model,
         status=status,
@@ -120,7 +120,7 @@ def classify(
         retry_after=_wait(headers or {}, now, numbers.pop("wait", None)),
     )
     return error_for(
-        kind, said, **(_counts(numbers) if kind in ("overflow", "output_cap", "payload") else {})
+        kind, source, **(_counts(numbers) if kind in ("overflow", "output_cap", "payload") else {})
     )
 
 
@@ -202,8 +202,8 @@ def _numbers(value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 def _message(found: list[tuple[str, str]]) -> str:
     """The most informative message for a person: the innermost one."""
-    said = [value for field, value in found if field in ("message", "msg", "detail", "error", "raw")]
-    return said[0] if said else " ".join(value for _, value in found)
+    messages = [value for field, value in found if field in ("message", "msg", "detail", "error", "raw")]
+    return messages[0] if messages else " ".join(value for _, value in found)
 
 
 def _status(status: int | None, found: list[tuple[str, str]]) -> int | None:

@@ -88,26 +88,26 @@ class Transport:
         self, request: ChatRequest, decoder: ReplyDecoder, ends: float | None
     ) -> AsyncGenerator[Delta, None]:
         """The steps of the reply; the first one is a piece of the answer, or the end of a reply without one."""
-        held: list[Delta] | None = []
+        pending: list[Delta] | None = []
         asked = self._clock()
         async with (
             self._answer(replace(request, stream=True), self._timeouts.first_byte, ends) as response,
             aclosing(self._steps(response, decoder, asked, ends)) as steps,
         ):
             async for delta in steps:
-                if held is None:
+                if pending is None:
                     yield delta
                     continue
-                held.append(delta)
+                pending.append(delta)
                 if is_answer_content(delta):
-                    for earlier in held:
+                    for earlier in pending:
                         yield earlier
-                    held = None
+                    pending = None
         if not decoder.complete:
             raise self._error("broken", "cut off before its end")
         if not has_answer(decoder.reply()):
             raise self._error("empty")
-        for earlier in held or ():
+        for earlier in pending or ():
             yield earlier
 
     async def _steps(
@@ -244,10 +244,10 @@ class Transport:
             raise self._error("network", f"{self._endpoint.place}: {words}") from None
 
     def _error(self, kind: str, words: str = "") -> ProviderError:
-        said = ErrorSource(
+        source = ErrorSource(
             self._endpoint.provider, self._endpoint.model, words=one_line(masked(words, self._secrets))
         )
-        return error_for(kind, said)
+        return error_for(kind, source)
 
     def _failure(self, failure: Failure) -> ProviderError:
         body = json.dumps({"error": {"type": failure.kind, "message": failure.message}})

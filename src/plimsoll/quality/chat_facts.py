@@ -57,12 +57,12 @@ def chat_facts(messages: Sequence[Message], recorded: Sequence[Mapping[str, Any]
     for item in recorded:
         if item.get("pref_type") in ("ask_to_forget", "multimodal"):
             continue
-        said = _stated(messages[item["at"] : item["at"] + item.get("n", 1)], item["preference"])
-        if said:
+        sentence = _stated(messages[item["at"] : item["at"] + item.get("n", 1)], item["preference"])
+        if sentence:
             found.append(
                 ChatFact(
                     item["at"],
-                    said,
+                    sentence,
                     item.get("who") == "self",
                     item["preference"] in forgotten,
                     item["preference"] in replaced,

@@ -165,7 +165,7 @@ class Conversation:
 
     async def exchange_all(
         self,
-        said: Sequence[tuple[str, Message]],
+        messages: Sequence[tuple[str, Message]],
         emit: Emit,
         approve: Approve | None = None,
         *,
@@ -177,18 +177,18 @@ class Conversation:
         `on_stored` gets the number of messages once they are stored.
         """
         async with self._exclusive():
-            numbers = [await self._journal.place_of(key) for key, _ in said]
+            numbers = [await self._journal.place_of(key) for key, _ in messages]
             known = [number for number in numbers if number is not None]
             count = len(known)
             if known:
-                before = await exchange_at(self.archive, self.session.id, known[-1], said[count - 1][1])
+                before = await exchange_at(self.archive, self.session.id, known[-1], messages[count - 1][1])
                 if before.ending != "unfinished":
                     on_stored(count)
                     return before, count
             else:
                 await self.agent.end_unfinished_turn()
             if not known or known[-1] == self._journal.last:  # the answer has not begun: include the others
-                for key, message in said[count:]:
+                for key, message in messages[count:]:
                     self._journal.key = key
                     await self.agent.store_user_message(message, emit)
                     known.append(self._journal.last)

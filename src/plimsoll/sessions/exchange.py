@@ -43,10 +43,10 @@ class Exchange:
         return next((ending for words, ending in _ENDINGS if text.endswith(words)), "answered")
 
 
-async def exchange_at(archive: Archive, id: str, first: int, said: Message) -> Exchange:
-    """The turn that started with message `first`, which must equal `said`."""
+async def exchange_at(archive: Archive, id: str, first: int, request: Message) -> Exchange:
+    """The turn that started with message `first`, which must equal `request`."""
     page = await archive.messages(id, first, first)
-    if not page or page[0].message != said:
+    if not page or page[0].message != request:
         raise UserError(
             f"This Idempotency-Key belongs to message {first} of session {id}, which has different content. "
             "Use a new key."

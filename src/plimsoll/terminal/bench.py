@@ -188,7 +188,7 @@ def _figures(pairs: Sequence[PairedResult]) -> tuple[QualityFigures, QualityFigu
 def _facts(conversation: MeasuredConversation, plan: MeasurementPlan) -> dict[str, Any]:
     """One line of --json."""
     pairs, size_settings = conversation.pairs, plan.size_settings
-    ours, newest = _figures(pairs)
+    compacted, newest = _figures(pairs)
     return {
         "source": conversation.source,
         "line": conversation.line,
@@ -198,17 +198,17 @@ def _facts(conversation: MeasuredConversation, plan: MeasurementPlan) -> dict[st
         "target_ratio": size_settings.target_ratio,
         "protect_last_n": size_settings.protect_last_n,
         "cuts": [pair.at for pair in pairs],
-        "tokens_before": round(ours.tokens_before),
-        "tokens_after": round(ours.tokens),
-        "far_facts": ours.far_facts,
-        "far_present": ours.far_present,
-        "far_grounded": ours.far_grounded,
+        "tokens_before": round(compacted.tokens_before),
+        "tokens_after": round(compacted.tokens),
+        "far_facts": compacted.far_facts,
+        "far_present": compacted.far_present,
+        "far_grounded": compacted.far_grounded,
         "recency_present": newest.far_present,
         "recency_grounded": newest.far_grounded,
-        "stated": ours.stated,
-        "stated_by_kind": ours.kinds,
+        "stated": compacted.stated,
+        "stated_by_kind": compacted.kinds,
         "next_step_taken_up": share(pair.is_taken_up for pair in pairs),
-        "valid": ours.valid == 1.0,
+        "valid": compacted.valid == 1.0,
         "invented": sorted({term for pair in pairs for term in pair.compacted.fabricated}),
         "lost": sorted(
             {
@@ -260,19 +260,19 @@ def _table(found: Sequence[MeasuredConversation], without: frozenset[str]) -> Ta
 
 
 def _cells(pairs: Sequence[PairedResult]) -> tuple[str, ...]:
-    ours, newest = _figures(pairs)
+    compacted, newest = _figures(pairs)
     return (
-        str(ours.cuts),
-        f"{ours.tokens_before:,.0f}",
-        f"{ours.tokens:,.0f}",
-        str(ours.far_facts),
-        _share(ours.far_present),
-        _share(ours.far_grounded),
+        str(compacted.cuts),
+        f"{compacted.tokens_before:,.0f}",
+        f"{compacted.tokens:,.0f}",
+        str(compacted.far_facts),
+        _share(compacted.far_present),
+        _share(compacted.far_grounded),
         _share(newest.far_grounded),
-        _share(ours.stated),
+        _share(compacted.stated),
         _share(share(pair.is_taken_up for pair in pairs)),
-        "yes" if ours.valid == 1.0 else "NO",
-        str(ours.fabrications),
+        "yes" if compacted.valid == 1.0 else "NO",
+        str(compacted.fabrications),
     )
 
 

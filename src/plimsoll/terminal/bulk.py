@@ -128,9 +128,9 @@ def _check(inputs: tuple[str, ...], address: str | None, use_model: bool, limits
         raise click.UsageError(
             "--use-model runs on one machine, so that its limits apply to all requests; omit --ray."
         )
-    given = next((name for name, value in limits.items() if value is not None), None)
-    if given and not use_model:
-        raise click.UsageError(f"{given} limits the summary model; add --use-model.")
+    limit = next((name for name, value in limits.items() if value is not None), None)
+    if limit and not use_model:
+        raise click.UsageError(f"{limit} limits the summary model; add --use-model.")
 
 
 def _plan(settings: Settings, every: bool) -> tuple[BatchPlan, list[str]]:

@@ -207,7 +207,7 @@ def _plan(
     name = settings.model.name or ""
     card = settings.model.card()
     own = overrides_for(settings.models, name).get("window")
-    given = own if named_here else settings.model.context_length
+    window = own if named_here else settings.model.context_length
     notices = []
     engine = settings.context.engine
     if engine != COMPRESSOR:
@@ -215,11 +215,11 @@ def _plan(
             f"context.engine is {plain(engine)!r}, which works in conversations only; "
             "the built-in compressor compacts files."
         )
-    if name and given is None and not card.known:
+    if name and window is None and not card.known:
         notices.append(_unknown_model(name, card.window))
     plan = BatchPlan(
         model=name,
-        window=given or card.prompt_limit,
+        window=window or card.prompt_limit,
         threshold=settings.compression.threshold,
         target_ratio=settings.compression.target_ratio,
         protect_last_n=settings.compression.protect_last_n,
@@ -231,7 +231,7 @@ def _plan(
         at_once=auxiliary.at_once if auxiliary else 1,
         media=card.media,
     )
-    if name or given:
+    if name or window:
         return plan, notices
     return replace(plan, settings=settings), [*notices, *_assumed(settings, transcripts)]
 

@@ -76,15 +76,15 @@ def show(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: bool) -> No
 def _window(outcomes: Sequence[BatchOutcome]) -> str:
     """The window in use, and whether compaction was due."""
     sizes = sorted({(outcome.window, outcome.due_at) for outcome in outcomes})
-    said = f"window {sizes[0][0]:,} tokens, compaction due at {sizes[0][1]:,}"
+    line = f"window {sizes[0][0]:,} tokens, compaction due at {sizes[0][1]:,}"
     if len(sizes) > 1:
-        said = f"windows of {sizes[0][0]:,} to {sizes[-1][0]:,} tokens, as the files name their models"
+        line = f"windows of {sizes[0][0]:,} to {sizes[-1][0]:,} tokens, as the files name their models"
     early = [outcome for outcome in outcomes if outcome.tokens_before < outcome.due_at]
     asked = any(outcome.outcome == "compacted" for outcome in early)
     if not early:
-        return said
+        return line
     count = "" if len(outcomes) == 1 else f"{len(early)} "
-    return f"{said}: {count}not due{'; compacted on request' if asked else ''}"
+    return f"{line}: {count}not due{'; compacted on request' if asked else ''}"
 
 
 def _details(console: Console, outcome: BatchOutcome, example: bool) -> None:

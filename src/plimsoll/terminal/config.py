@@ -74,9 +74,9 @@ def check(ctx: click.Context) -> None:
         for problem in report.problems:
             click.echo(plain(str(problem)), err=True)
         ctx.exit(2)
-    kinds = [given[0].source.kind for given in report.loaded.given.values()]
+    kinds = [values[0].source.kind for values in report.loaded.given.values()]
     in_file = sum(
-        any(value.source.kind == "file" for value in given) for given in report.loaded.given.values()
+        any(value.source.kind == "file" for value in values) for values in report.loaded.given.values()
     )
     found = f"{in_file} setting{'' if in_file == 1 else 's'}"
     if not report.path.exists():

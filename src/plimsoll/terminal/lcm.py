@@ -102,8 +102,10 @@ def _of_session(access: StoreAccess, session: Session, found: _SessionCheck, rep
     """The faults of a session; with `repair`, those that remain."""
     if repair:
         for run in uncovered(found.examined):
-            said = access.run(access.archive_of(session).messages(session.id, run.first, run.last))
-            access.run(access.archive_of(session).add_nodes(session.id, replacement_leaves(session.id, said)))
+            messages = access.run(access.archive_of(session).messages(session.id, run.first, run.last))
+            access.run(
+                access.archive_of(session).add_nodes(session.id, replacement_leaves(session.id, messages))
+            )
             click.echo(f"  messages {run.first} to {run.last} are covered by leaves again")
         found = access.run(_examined(access.archive_of(session), session))
     yield from faults(found.examined)

@@ -154,9 +154,9 @@ def _show_resolution(resolution: Resolution) -> None:
 
 
 def _show(reply: Reply, seconds: float, starting: float) -> None:
-    said = "".join(texts_of(reply.message)).strip()
+    answer = "".join(texts_of(reply.message)).strip()
     thought = reply.message.get("reasoning_content")
-    click.echo(plain(said or (str(thought) if thought else "(no text)")))
+    click.echo(plain(answer or (str(thought) if thought else "(no text)")))
     usage = reply.usage or Usage()
     cached = f" ({usage.cache_read_tokens:,} from the cache)" if usage.cache_read_tokens else ""
     start = f", {starting:.1f} s to start" if starting > 0.5 else ""

@@ -150,10 +150,10 @@ def shortened_lines(shortened: Sequence[ShortenedMessage]) -> str:
     return plain("\n".join(("Shortened to fit:", *lines)))
 
 
-def status(said: str) -> Text:
+def status(text: str) -> Text:
     """How a tool call ended, red if it failed."""
-    failed = said.lower().startswith(("fail", "error")) or re.search(r"exit (?!0\b)-?\d", said) is not None
-    return Text(plain(said), "red" if failed else "green" if said else "dim")
+    failed = text.lower().startswith(("fail", "error")) or re.search(r"exit (?!0\b)-?\d", text) is not None
+    return Text(plain(text), "red" if failed else "green" if text else "dim")
 
 
 def summary_panel(summary: str, source: str) -> Panel:
@@ -203,8 +203,11 @@ def many(rows: Sequence[tuple[str, SizeComparison, str]], width: int) -> Table:
     """One row for each conversation (name, size, status) and their sum, at most `width` columns wide."""
     weights = [row[1] for row in rows]
     before, after = sum(w.tokens_before for w in weights), sum(w.tokens_after for w in weights)
-    said, kept = sum(w.messages_before for w in weights), sum(w.messages_after for w in weights)
-    footer = (f"{len(rows)} in all", f"{said:,} → {kept:,}", f"{before:,} → {after:,}")
+    messages_before, messages_after = (
+        sum(w.messages_before for w in weights),
+        sum(w.messages_after for w in weights),
+    )
+    footer = (f"{len(rows)} in all", f"{messages_before:,} → {messages_after:,}", f"{before:,} → {after:,}")
     small = SMALL_BAR if width >= 76 else 0
     figures = [
         (f"{w.messages_before:,} → {w.messages_after:,}", f"{w.tokens_before:,} → {w.tokens_after:,}", word)

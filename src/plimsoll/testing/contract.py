@@ -132,10 +132,10 @@ def newest_request_stays_word_for_word(run: ContractRun) -> None:
     """The newest user message stays unchanged, and no user message follows it."""
     newest = newest_own_request(run.whole)
     if newest is not None:
-        said = run.whole[newest]
+        request = run.whole[newest]
         kept = newest_own_request(run.result)
         assert kept is not None, "no user message is left"
-        assert run.result[kept] == said
+        assert run.result[kept] == request
 
 
 def system_prompt_stays_first(run: ContractRun) -> None:
@@ -278,9 +278,9 @@ def _name(check: Callable[[ContractRun], None]) -> str:
 
 def _explained(case: ContractCase, error: Exception) -> str:
     roles = " ".join(str(message.get("role")) for message in case.messages)
-    said = " ".join(str(error).split())[:300]
+    reason = " ".join(str(error).split())[:300]
     return (
-        f"{type(error).__name__}: {said} "
+        f"{type(error).__name__}: {reason} "
         f"(window {case.window}, protect_last_n {case.protect_last_n}, {len(case.messages)} messages: {roles[:300]})"
     )
 

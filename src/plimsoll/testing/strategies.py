@@ -57,7 +57,7 @@ def tool_rounds(draw: st.DrawFn, ids: str = "call") -> list[Message]:
     seed = draw(st.integers(0, 10**9))
     count = draw(st.sampled_from([1, 1, 1, 2, 3]))
     calls = [_call(f"{ids}_{seed}_{n}", draw(st.sampled_from(_CALLS)), seed) for n in range(count)]
-    said = draw(st.sampled_from([None, "", "Let me look at that."]))
+    content = draw(st.sampled_from([None, "", "Let me look at that."]))
     results: list[Message] = [
         {"role": "tool", "tool_call_id": call["id"], "content": draw(_results())} for call in calls
     ]
@@ -66,21 +66,21 @@ def tool_rounds(draw: st.DrawFn, ids: str = "call") -> list[Message]:
         results.pop()
     elif fault == "orphan":
         results.append({"role": "tool", "tool_call_id": f"lost_{seed}", "content": "nobody asked for this"})
-    return [{"role": "assistant", "content": said, "tool_calls": calls}, *results]
+    return [{"role": "assistant", "content": content, "tool_calls": calls}, *results]
 
 
 @cache
 @st.composite
 def turns(draw: st.DrawFn) -> list[Message]:
     """One user turn: the request, some tool rounds, a reply; not always all of them."""
-    said = [draw(user_messages())]
+    messages = [draw(user_messages())]
     if draw(st.integers(0, 9)) == 0:
-        said.append(draw(user_messages()))
+        messages.append(draw(user_messages()))
     for _ in range(draw(st.integers(0, 5))):
-        said += draw(tool_rounds())
+        messages += draw(tool_rounds())
     if draw(st.integers(0, 4)):
-        said.append({"role": "assistant", "content": draw(texts(80))})
-    return said
+        messages.append({"role": "assistant", "content": draw(texts(80))})
+    return messages
 
 
 @cache

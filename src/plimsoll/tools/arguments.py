@@ -27,9 +27,9 @@ def read_arguments(call: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[s
     if problem is None:
         return arguments
     # Models write null for arguments that they omit.
-    given = {key: value for key, value in arguments.items() if value is not None}
-    if len(given) < len(arguments) and _problem(given, schema) is None:
-        return given
+    stated = {key: value for key, value in arguments.items() if value is not None}
+    if len(stated) < len(arguments) and _problem(stated, schema) is None:
+        return stated
     raise BadArguments(f"{problem}. {_expected(schema)}")
 
 
@@ -70,8 +70,8 @@ def _problem(arguments: dict[str, Any], schema: Mapping[str, Any]) -> str | None
     if error is None:
         return None
     where = ".".join(str(step) for step in error.absolute_path)
-    said = error.message if len(error.message) <= _LONGEST else error.message[: _LONGEST - 1] + "…"
-    return f"{where}: {said}" if where else said
+    message = error.message if len(error.message) <= _LONGEST else error.message[: _LONGEST - 1] + "…"
+    return f"{where}: {message}" if where else message
 
 
 def _expected(schema: Mapping[str, Any]) -> str:

@@ -22,14 +22,14 @@ def _file() -> dict[str, Any]:
 
 def _schema(parameters: dict[str, Any]) -> dict[str, Any]:
     properties = {}
-    for name, given in parameters.items():
-        kept = {key: value for key, value in given.items() if key not in ("required", "parameters")}
+    for name, parameter in parameters.items():
+        kept = {key: value for key, value in parameter.items() if key not in ("required", "parameters")}
         if "description" in kept:
             kept["description"] = _flat(kept["description"])
-        if "parameters" in given:  # a list of objects
-            kept["items"] = _schema(given["parameters"])
+        if "parameters" in parameter:  # a list of objects
+            kept["items"] = _schema(parameter["parameters"])
         properties[name] = kept
-    required = [name for name, given in parameters.items() if given.get("required")]
+    required = [name for name, parameter in parameters.items() if parameter.get("required")]
     return {
         "type": "object",
         "properties": properties,

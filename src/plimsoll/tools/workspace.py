@@ -28,8 +28,8 @@ class Workspace:
 
     def resolve(self, path: str) -> Path:
         """The absolute path that the model means: relative to the directory, with `~` and links resolved."""
-        given = _with_home(path, self.environment.get("HOME"))
-        return Path(os.path.realpath(self.directory / given))
+        expanded = _with_home(path, self.environment.get("HOME"))
+        return Path(os.path.realpath(self.directory / expanded))
 
     def is_inside(self, path: Path) -> bool:
         """Whether a resolved path is in the project."""

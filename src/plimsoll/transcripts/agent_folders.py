@@ -37,8 +37,8 @@ class AgentFolder(ABC):
     @classmethod
     def here(cls, environment: Mapping[str, str], home: Path) -> "AgentFolder":
         """The folder of the current user."""
-        given = environment.get(cls.variable)
-        return cls(Path(given).expanduser() if given else home / cls.default)
+        folder = environment.get(cls.variable)
+        return cls(Path(folder).expanduser() if folder else home / cls.default)
 
     @abstractmethod
     def all_sessions(self) -> Iterator[Path]:
@@ -126,8 +126,8 @@ class GeminiCliFolder(AgentFolder):
 
     @classmethod
     def here(cls, environment: Mapping[str, str], home: Path) -> "GeminiCliFolder":
-        given = environment.get(cls.variable)
-        return cls((Path(given).expanduser() if given else home) / cls.default)
+        folder = environment.get(cls.variable)
+        return cls((Path(folder).expanduser() if folder else home) / cls.default)
 
     def all_sessions(self) -> Iterator[Path]:
         return (path for path in self.root.glob("tmp/*/chats/session-*.json*"))

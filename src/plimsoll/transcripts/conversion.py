@@ -39,15 +39,15 @@ def for_target(transcript: Transcript, target: str) -> Transcript:
     transcript = _with_readable_files(transcript, target)
     if format is None:
         return replace(transcript, written_as=target)
-    system, said = split_system_prompt(transcript.messages)
+    system, messages = split_system_prompt(transcript.messages)
     if not system or (format.keeps_system_prompt and transcript.format == format.name):
         return replace(transcript, written_as=format.dialect.name)
     tokens = estimate_messages_tokens_rough(system)
     notice = f"the system prompt (about {tokens:,} tokens) is left out: {format.program} adds its own"
-    if not said:
+    if not messages:
         raise TranscriptError(f"{transcript.place} contains only a system prompt.")
     return replace(
-        transcript, messages=said, written_as=format.dialect.name, notices=(*transcript.notices, notice)
+        transcript, messages=messages, written_as=format.dialect.name, notices=(*transcript.notices, notice)
     )
 
 

@@ -85,9 +85,9 @@ def _described(part: Part) -> Part:
 
 def made_valid(messages: Sequence[Message]) -> list[Message]:
     """The messages with paired calls and results, legal ids and names, no empty messages, and the user first."""
-    system, said = split_system_prompt(messages)
-    said = [message for message in said if _says_something(message)]
-    whole = _with_legal_calls(repair(said))
+    system, kept = split_system_prompt(messages)
+    kept = [message for message in kept if _says_something(message)]
+    whole = _with_legal_calls(repair(kept))
     if whole and whole[0].get("role") == "assistant":
         whole = [{"role": "user", "content": OPENING}, *whole]
     return [*system, *whole]

@@ -78,23 +78,23 @@ def address_of(url: str) -> Address:
 
 def refused(address: Address, error: psycopg.Error) -> ArchiveError:
     """The error for a failed connection."""
-    said = str(error)
-    if "does not exist" in said and "database" in said:
+    text = str(error)
+    if "does not exist" in text and "database" in text:
         what = (
             f"there is no database {address.database!r}. Create it with `createdb {address.database}`, "
             "or correct archive.url"
         )
-    elif "does not exist" in said and "role" in said:
+    elif "does not exist" in text and "role" in text:
         what = f"there is no user {address.user!r}. Correct archive.url"
     else:
-        known = (what for words, what in _REFUSALS if words in said)
-        what = next(known, f"{_reason(said)}. Start the server, or correct host and port in archive.url")
+        known = (what for words, what in _REFUSALS if words in text)
+        what = next(known, f"{_reason(text)}. Start the server, or correct host and port in archive.url")
     return ArchiveError(f"The archive {address.shown} cannot be opened: {what}.")
 
 
-def _reason(said: str) -> str:
+def _reason(text: str) -> str:
     """The driver's last line without its address, which may be long."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = lines[0] if lines else "no answer"
     return last.rpartition("failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or "no answer"
 

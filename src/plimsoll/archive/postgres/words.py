@@ -51,8 +51,8 @@ def phrases_in(query: str) -> Callable[[str], bool]:
     wanted = [f" {' '.join(words_of(term.text))}{'' if term.prefix else ' '}" for term in terms_of(query)]
 
     def holds(text: str) -> bool:
-        said = f" {' '.join(words_of(text))} "
-        return all(phrase in said for phrase in wanted)
+        spaced = f" {' '.join(words_of(text))} "
+        return all(phrase in spaced for phrase in wanted)
 
     return holds
 

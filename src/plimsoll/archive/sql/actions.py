@@ -67,10 +67,10 @@ async def edits_before(db: SqlConnection, view: int) -> list[Action]:
     ]
 
 
-async def _covered(db: SqlConnection, given: Sequence[Node], owner: Owner) -> tuple[Span, ...]:
+async def _covered(db: SqlConnection, summaries: Sequence[Node], owner: Owner) -> tuple[Span, ...]:
     """The messages that nodes cover, directly and through other nodes."""
     spans: set[Span] = set()
-    waiting, known = list(given), {node.id for node in given}
+    waiting, known = list(summaries), {node.id for node in summaries}
     while waiting:
         for source in waiting.pop().sources:
             if isinstance(source, Span):

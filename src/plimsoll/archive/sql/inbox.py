@@ -34,13 +34,13 @@ class SqlInbox(Inbox):
             waiting = []
             for message in messages:
                 name = (self._account, storable(message.place), storable(message.event))
-                said = (
+                content = (
                     storable(message.sender),
                     storable(message.text),
                     message.kind,
                     storable(message.speaker),
                 )
-                await db.run(_LETTER, (*name, *said, now))
+                await db.run(_LETTER, (*name, *content, now))
                 if await db.row(_WAITS, name):
                     waiting.append(message)
             return waiting

@@ -35,8 +35,8 @@ _ORPHANS = {
 
 async def faults(db: SqlConnection, index: Index) -> AsyncIterator[str]:
     """Every fault; reads the whole store."""
-    for said in await db.damage():
-        yield said
+    for damage in await db.damage():
+        yield damage
     for what, statement in {**_ORPHANS, "messages that search cannot find": index.unfindable}.items():
         (count,) = await db.only(statement)
         if count:

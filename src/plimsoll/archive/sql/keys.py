@@ -131,7 +131,7 @@ class SqlKeys(KeyStore):
     ) -> Reservation:
         async def work(db: SqlConnection) -> Reservation:
             now = await db.now()
-            id, held = settlement.key, settlement.held
+            id, reserved = settlement.key, settlement.held
             # Locks the day's row: other reservations for the key wait until the end of the transaction.
             await _add_spent(db, settlement, now)
             await db.run("DELETE FROM access_reservations WHERE key = ? AND expires <= ?", (id, now))
@@ -146,24 +146,24 @@ class SqlKeys(KeyStore):
                 "WHERE key = ? AND holder <> ?",
                 (id, holder),
             )
-            taken = KeyUsage(0, int(tokens), float(money)).plus(held).plus(used)
-            granted = _granted(taken, request, limits, part)
-            await _hold(db, id, holder, held.plus(granted or KeyUsage()), now + lease)
+            in_use = KeyUsage(0, int(tokens), float(money)).plus(reserved).plus(used)
+            granted = _granted(in_use, request, limits, part)
+            await _hold(db, id, holder, reserved.plus(granted or KeyUsage()), now + lease)
             return Reservation(granted, used, now)
 
         return await self._database.write(work)
 
 
-def _granted(taken: KeyUsage, request: ReservationRequest, limits: KeyLimits, part: int) -> KeyUsage | None:
+def _granted(in_use: KeyUsage, request: ReservationRequest, limits: KeyLimits, part: int) -> KeyUsage | None:
     """What fits below the limits; only the next request may exceed one."""
     tokens, money = request.wanted.tokens, request.wanted.money
     if limits.tokens_per_day is not None:
-        left = limits.tokens_per_day - taken.tokens
+        left = limits.tokens_per_day - in_use.tokens
         if left <= 0:
             return None
         tokens = max(request.need.tokens, min(left, max(tokens, left // part)))
     if limits.money_per_day is not None:
-        room = limits.money_per_day - taken.money
+        room = limits.money_per_day - in_use.money
         if room <= 0:
             return None
         money = max(request.need.money, min(room, max(money, room / part)))
@@ -180,15 +180,15 @@ async def _add_spent(db: SqlConnection, settlement: UsageSettlement, now: float)
     )
 
 
-async def _hold(db: SqlConnection, id: str, holder: str, held: KeyUsage, expires: float) -> None:
-    if held.tokens <= 0 and held.money <= 0:
+async def _hold(db: SqlConnection, id: str, holder: str, reserved: KeyUsage, expires: float) -> None:
+    if reserved.tokens <= 0 and reserved.money <= 0:
         await db.run("DELETE FROM access_reservations WHERE key = ? AND holder = ?", (id, holder))
         return
     await db.run(
         "INSERT INTO access_reservations (key, holder, tokens, money, expires) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (key, holder) DO UPDATE SET tokens = excluded.tokens, money = excluded.money, "
         "expires = excluded.expires",
-        (id, holder, held.tokens, held.money, expires),
+        (id, holder, reserved.tokens, reserved.money, expires),
     )
 
 

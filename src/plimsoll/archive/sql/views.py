@@ -196,8 +196,8 @@ async def _contains_verbatim(
         if isinstance(reference, Span) and reference.first <= sequence <= reference.last:
             return True
         if isinstance(reference, ShortenedReference) and reference.sequence == sequence:
-            (said,) = await log.messages(db, row, sequence, sequence)
-            return extends(said.message, reference.message)
+            (stored,) = await log.messages(db, row, sequence, sequence)
+            return extends(stored.message, reference.message)
     return False
 
 

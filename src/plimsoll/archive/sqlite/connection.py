@@ -81,7 +81,7 @@ class SqliteConnection(SqlConnection):
 
     async def damage(self) -> list[str]:
         found = self._db.execute("PRAGMA integrity_check").fetchall()
-        return [f"SQLite says: {said}" for (said,) in found if said != "ok"]
+        return [f"SQLite says: {line}" for (line,) in found if line != "ok"]
 
 
 class SqliteDatabase(Database):

@@ -92,12 +92,12 @@ def _attached(message: Message) -> Iterator[str]:
 
 def _result(call: dict[str, Any], message: Message, used: Iterable[str]) -> str:
     """The outcome of a call, and the relevant lines of its result."""
-    said = text_of(message)
-    answer = person_answer(call, said)
+    text = text_of(message)
+    answer = person_answer(call, text)
     if answer:
         return f"[user, in a tool result] {redact(answer)}"
-    body = unwrapped(said).text
-    return f"    → {outcome_of(call, said).status}: {_relevant_lines(redact(body), used)}"
+    body = unwrapped(text).text
+    return f"    → {outcome_of(call, text).status}: {_relevant_lines(redact(body), used)}"
 
 
 def _relevant_lines(text: str, used: Iterable[str]) -> str:

@@ -32,17 +32,17 @@ def write_handoff(
 ) -> Summary:
     """The hand-off in about `tokens` at most; by the model if there is one and its text is usable."""
     at = find_summary(messages)
-    told = [
+    paragraphs = [
         message
         for place, message in enumerate(messages)
         if place != at and message.get("role") not in SYSTEM_ROLES
     ]
-    if not told:
+    if not paragraphs:
         raise InvalidConversation("The conversation has no messages besides its system prompt.")
     job = SummaryJob(
-        middle=told,
+        middle=paragraphs,
         # The hand-off of a short conversation may be as long as the conversation.
-        middle_tokens=max(estimate_messages_tokens_rough(told), 2 * tokens),
+        middle_tokens=max(estimate_messages_tokens_rough(paragraphs), 2 * tokens),
         budget=int(tokens * _HEADINGS_SHARE) if evidence else tokens,
         ledger=tokens,
         evidence=evidence,

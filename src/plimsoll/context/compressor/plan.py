@@ -54,15 +54,15 @@ class CompressorRules:
         """The number of leading messages that a summary may take into account."""
         return answered_through(messages) if self.unanswered_may_change else len(messages)
 
-    def readable(self, compacted: list[Message], given: Sequence[Message]) -> list[Message]:
+    def readable(self, compacted: list[Message], before: Sequence[Message]) -> list[Message]:
         """The compacted list without handles that the model cannot use; given messages stay unchanged."""
         if self.able_to_recall:
             return compacted
-        untouched = set(map(id, given))
+        untouched = set(map(id, before))
         # A message of the conversation may read like a stub, and repairs copy messages.
-        said = [message for message in given if "under handle h:" in text_of(message)[-100:]]
+        quoting = [message for message in before if "under handle h:" in text_of(message)[-100:]]
         return [
-            message if id(message) in untouched or message in said else without_handle(message)
+            message if id(message) in untouched or message in quoting else without_handle(message)
             for message in compacted
         ]
 
@@ -113,8 +113,8 @@ class CompactionPlan:
         """Whether the protected messages fit and use up the headroom."""
         first = max(0, len(self.messages) - self.protect_last_n)
         changed = any(new is not old for new, old in zip(self.messages, self.originals, strict=True))
-        taken = round(sum(self.tokens[first:]) * self.calibration.ratio)
-        return self.bounds.tail_start <= first and not changed and taken > self.sizes.headroom_tokens
+        tail_tokens = round(sum(self.tokens[first:]) * self.calibration.ratio)
+        return self.bounds.tail_start <= first and not changed and tail_tokens > self.sizes.headroom_tokens
 
     @property
     def can_shrink(self) -> bool:
@@ -243,15 +243,15 @@ def planned(
     strange = next((n for n, message in enumerate(messages) if not isinstance(message, dict)), None)
     if strange is not None:
         raise InvalidConversation(f"compress() takes a list of message objects; item {strange} is not one.")
-    given = list(messages)
-    tokens = list(map(estimate_message_tokens, given))
+    messages_before = list(messages)
+    tokens = list(map(estimate_message_tokens, messages_before))
     # The provider's count is for the list before a repair.
     calibration = calibrate(sum(tokens), current_tokens, overhead_tokens)
-    plan = _plan_of(given, tokens, rules, calibration)
-    parts = [given[part.start : part.stop] for part in plan.staying()]
-    if all(map(is_whole, parts if plan.bounds.middle and not repairs_middle else [given])):
+    plan = _plan_of(messages_before, tokens, rules, calibration)
+    parts = [messages_before[part.start : part.stop] for part in plan.staying()]
+    if all(map(is_whole, parts if plan.bounds.middle and not repairs_middle else [messages_before])):
         return plan
-    repaired = repair(given)
+    repaired = repair(messages_before)
     return _plan_of(repaired, list(map(estimate_message_tokens, repaired)), rules, calibration)
 
 

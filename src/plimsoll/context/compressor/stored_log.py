@@ -42,10 +42,12 @@ class StoredLog:
     def _source(self, items: "Sequence[ViewItem]", gone: set[int], last: int, earlier: str) -> LoggedSource:
         first = min(gone, default=last)
         stored = self._archive.run(self._archive.archive.messages(self._session, first, last))
-        said = {entry.sequence: entry.message for entry in stored}
-        left = [n for n in sorted(gone) if n in said and said[n].get("role") not in SYSTEM_ROLES]
+        messages = {entry.sequence: entry.message for entry in stored}
+        left = [n for n in sorted(gone) if n in messages and messages[n].get("role") not in SYSTEM_ROLES]
         shortened = [
-            (item.message, said[item.sequence]) for item in items if item.shortened and item.sequence in said
+            (item.message, messages[item.sequence])
+            for item in items
+            if item.shortened and item.sequence in messages
         ]
         view = tuple(item.sequence - 1 if item.sequence else -1 for item in items)
-        return LoggedSource([said[n] for n in left], shortened, [n - 1 for n in left], view, earlier)
+        return LoggedSource([messages[n] for n in left], shortened, [n - 1 for n in left], view, earlier)

@@ -131,10 +131,10 @@ class SummaryJob:
     @property
     def newest_request(self) -> str:
         """The newest request, if it is among the messages that stay and the model does not see it."""
-        said = (
+        texts = (
             without_harness_text(message) for message in reversed(self.kept) if message.get("role") == "user"
         )
-        newest = next(filter(None, said), "")
+        newest = next(filter(None, texts), "")
         return "" if newest.strip() == self.opening.strip() else newest
 
     @property
@@ -166,9 +166,9 @@ class LateText:
         if not self.has_arrived or self.pending.cancelled() or self.pending.exception() is not None:
             return written
         try:
-            said = _checked(self.pending.result(), self.job.budget, self.job.custom)
+            checked = _checked(self.pending.result(), self.job.budget, self.job.custom)
             now = self.job.state_after(self.facts)
-            sections = _true_lines(said, self.job, self.facts, now, kept_terms(self.job.kept))
+            sections = _true_lines(checked, self.job, self.facts, now, kept_terms(self.job.kept))
         except SummaryFailed:
             return written
         joined = within(completed(sections, parse_sections(without_model_lines(written))), self.job.budget)
@@ -232,13 +232,13 @@ def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
     sections = within(_true_lines(sections, job, facts, now, kept), job.budget)
     # The model has just rewritten its earlier text.
     earlier = _earlier_ledger(job)
-    said = render_sections(sections)
-    written = estimate_tokens(said)
+    text = render_sections(sections)
+    written = estimate_tokens(text)
     # Reserve some room for content that the model omitted; `within` then cuts the least important lines.
     restored = int(job.budget * _RESTORED_SHARE) if job.ledger else 0
     total = max(job.ledger_room - written, restored)
     room = SummaryRoom(min(max(job.budget - written, restored), total), total if job.evidence else 0)
-    ledger = write_summary(facts, earlier, room, job.focus, kept, said, now, few=True)
+    ledger = write_summary(facts, earlier, room, job.focus, kept, text, now, few=True)
     joined = within(completed(sections, ledger.sections), job.budget)
     summary = Summary(*_rendered(joined), "model", facts, now, ledger.sources)
     if estimate_tokens(summary.text) >= job.replaced_tokens:
@@ -257,8 +257,8 @@ def _true_lines(
     named = checked_lines(sections, known, pairs_of(plain_words(shown)), shown)
     both = (*job.middle, *job.kept)
     agents = "\n".join(text_of(message) for message in both if message.get("role") == "assistant")
-    told = (job.opening, *_kept_texts(job.kept))
-    true = without_invented_constraints(named, facts, told, job.previous, agents)
+    texts = (job.opening, *_kept_texts(job.kept))
+    true = without_invented_constraints(named, facts, texts, job.previous, agents)
     true = without_fixed_failures(without_forgotten(true, now), now)
     written, left = _count(sections), _count(true)
     # Code writes the goal and the newest request if the model's lines about them were removed.
@@ -291,8 +291,8 @@ def _ask_in_place(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str])
     frame = SummaryPrompt(job.budget, job.focus, custom=job.custom)
     instruction = frame.instruction(job.view, job.covered, job.previous)
     try:
-        said = _call(summarizer.summarize_conversation, job.view, instruction, job.budget)
-        return _checked(said, job.budget, job.custom)
+        answer = _call(summarizer.summarize_conversation, job.view, instruction, job.budget)
+        return _checked(answer, job.budget, job.custom)
     except SummaryLate:  # the turn no longer waits, so send no other request
         raise
     except SummaryFailed:  # fall back to a separate request; the summarizer records the reason
@@ -309,12 +309,12 @@ def _ask_in_pieces(summarizer: Summarizer, job: SummaryJob, texts: Sequence[str]
         while todo:
             prompt = frame.prompt(todo[0], summary)
             try:
-                said = _call(summarizer.summarize, prompt, frame.budget)
+                answer = _call(summarizer.summarize, prompt, frame.budget)
             except SummaryFailed:
                 if shrinks == _MAX_SHRINKS or summarizer.context_length >= window:
                     raise
                 break
-            summary = redact(render_sections(_checked(said, frame.budget, job.custom)))
+            summary = redact(render_sections(_checked(answer, frame.budget, job.custom)))
             del todo[0]
         if not todo:
             break
@@ -350,13 +350,13 @@ def _call(ask: Callable[..., str], *arguments: object) -> str:
 
 
 def _checked(text: str, budget: int, custom: CustomPrompt) -> Sections:
-    said = _THINKING.sub("", text).strip()
-    if not said:
+    answer = _THINKING.sub("", text).strip()
+    if not answer:
         raise SummaryFailed("the summary model returned nothing")
-    tokens = estimate_tokens(said)
+    tokens = estimate_tokens(answer)
     if tokens > budget * TOO_LONG:
         raise SummaryFailed(f"the summary has about {tokens:,} tokens, its budget is {budget:,}")
-    sections = parse_sections(said, custom.titles)
+    sections = parse_sections(answer, custom.titles)
     if not has_goal_and_progress(sections):
         raise SummaryFailed("the answer has no Goal and Progress")
     return sections

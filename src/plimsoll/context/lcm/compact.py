@@ -145,11 +145,11 @@ def _text(
     left = room - estimate_tokens(nodes) - 2
     facts, previous = _ledger(plan, builder, store, rules, stays, positions)
     # A topic is only a pointer; the ledger need not repeat a model's text.
-    told = "\n".join(full(root) for root in tree.roots if not root.degraded and full(root) in nodes)
+    shown = "\n".join(full(root) for root in tree.roots if not root.degraded and full(root) in nodes)
     kept = kept_terms(plan.stays())
     ledger = SummaryRoom(min(left, plan.summary_tokens), left if rules.evidence else 0)
     now = _state_after(plan, facts, positions, rules)
-    written = write_summary(facts, parse_sections(previous), ledger, focus, kept=kept, said=told, now=now)
+    written = write_summary(facts, parse_sections(previous), ledger, focus, kept=kept, said=shown, now=now)
     sections = written.sections
     headings, evidence = redact(render_sections(sections)), redact(render_evidence(sections))
     rules.remembered.keep(_Text(headings, evidence).all, SummarySource(facts, previous))
@@ -201,8 +201,8 @@ def _ledger(
 
 def _logged_messages(store: NodeStore, sequences: set[int]) -> list[StoredMessage]:
     """Messages of the log by number, without system prompts."""
-    said = chain.from_iterable(store.messages(run.first, run.last) for run in runs_of(sequences))
-    return [entry for entry in said if entry.role not in SYSTEM_ROLES]
+    messages = chain.from_iterable(store.messages(run.first, run.last) for run in runs_of(sequences))
+    return [entry for entry in messages if entry.role not in SYSTEM_ROLES]
 
 
 def _is_gone(span: Span, stays: set[int]) -> bool:

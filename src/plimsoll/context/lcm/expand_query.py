@@ -44,18 +44,18 @@ def expand_query(
     found = _named(list(map(str, ids)), tree, store) if ids else _found(query, store, asked_at)
     if not found:
         return {"answer": None, "reason": "nothing was found; try other words in `query`", "ids": []}
-    given = list(_within(found, EXCERPT_TOKENS))
+    excerpts = list(_within(found, EXCERPT_TOKENS))
     prompt = template("answer").format(
         budget=ANSWER_TOKENS,
         question=redact(question),
-        excerpts="\n\n".join(f"[{id}]\n{redact(text)}" for id, text in given),
+        excerpts="\n\n".join(f"[{id}]\n{redact(text)}" for id, text in excerpts),
     )
     try:
-        said = writer.ask(prompt, ANSWER_TOKENS)
+        answer = writer.ask(prompt, ANSWER_TOKENS)
     except SummaryFailed as error:
         return _without_answer(found, error)
-    known = {mention for id, text in given for mention in (id, *_ID.findall(text))}
-    return {"answer": said, "ids": [id for id in dict.fromkeys(_ID.findall(said)) if id in known]}
+    known = {mention for id, text in excerpts for mention in (id, *_ID.findall(text))}
+    return {"answer": answer, "ids": [id for id in dict.fromkeys(_ID.findall(answer)) if id in known]}
 
 
 def _without_answer(found: Excerpts, error: SummaryFailed) -> dict[str, Any]:

@@ -58,9 +58,9 @@ def uncovered(examined: StoredTree) -> list[Span]:
     return runs_of({n for gap in gaps for n in range(gap.first, gap.last + 1)} - examined.seen)
 
 
-def replacement_leaves(session: str, said: Sequence[StoredMessage]) -> list[Node]:
+def replacement_leaves(session: str, messages: Sequence[StoredMessage]) -> list[Node]:
     """Leaves for a run of messages, written from its facts; a later compaction rewrites them with a model."""
-    return [leaf(session, part, NodeWriter(), "") for part in leaf_runs(said)]
+    return [leaf(session, part, NodeWriter(), "") for part in leaf_runs(messages)]
 
 
 def _connected(nodes: Sequence[Node]) -> list[Node]:

@@ -29,7 +29,7 @@ def carry_positions(old: Sequence[Message], positions: Sequence[int], new: Seque
 
 
 def runs_to_cover(
-    first: Sequence[StoredMessage], given: Sequence[int], stays: Set[int], tail: int
+    first: Sequence[StoredMessage], positions: Sequence[int], stays: Set[int], tail: int
 ) -> list[Span]:
     """The runs of the log that leaves must cover: everything before the tail, and messages removed inside it.
 
@@ -37,8 +37,8 @@ def runs_to_cover(
     message, 0 if there is no tail.
     """
     begin = 2 if first and first[0].role in SYSTEM_ROLES else 1
-    end = tail - 1 if tail else max(given, default=0)
-    strays = runs_of({number for number in given if number > end} - stays)
+    end = tail - 1 if tail else max(positions, default=0)
+    strays = runs_of({number for number in positions if number > end} - stays)
     return [Span(begin, end), *strays] if end >= begin else strays
 
 

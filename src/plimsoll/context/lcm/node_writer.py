@@ -82,20 +82,22 @@ class NodeWriter:
 
     def write(
         self,
-        said: Sequence[Message],
+        messages: Sequence[Message],
         tokens: int,
         facts: Callable[[], ConversationFacts],
         *,
         opening: str = "",
         quotes: bool = True,
     ) -> NodeText:
-        """A text that replaces `said`, which has `tokens` tokens; `facts` is called if no model wrote one.
+        """A text that replaces `messages`, which have `tokens` tokens; `facts` is called if no model wrote one.
 
-        With `quotes`, code adds quotes from `said` to a model's text.
+        With `quotes`, code adds quotes from `messages` to a model's text.
         """
         budget = max(MIN_NODE_TOKENS, min(MAX_NODE_TOKENS, int(tokens * NODE_SHARE)))
         ledger = budget // 2 if quotes else 0
-        job = SummaryJob(said, tokens, budget, ledger, opening=opening, focus=self.focus, custom=self.custom)
+        job = SummaryJob(
+            messages, tokens, budget, ledger, opening=opening, focus=self.focus, custom=self.custom
+        )
         arrived, failure = self._arrived(job), ""
         if arrived:
             self.answered += 1
@@ -150,26 +152,26 @@ class NodeWriter:
         focus = f"Above all, keep what concerns: {redact(job.focus)}\n" if job.focus else ""
         ask = partial(template("bullets").format, budget=budget, focus=focus)
         room = int(self._window() * 0.85) - budget - estimate_tokens(ask(transcript=""))
-        said = self._ask(ask(transcript=_excerpts(job.middle, room)), budget)
-        if estimate_tokens(said) > budget * TOO_LONG:
+        answer = self._ask(ask(transcript=_excerpts(job.middle, room)), budget)
+        if estimate_tokens(answer) > budget * TOO_LONG:
             raise SummaryFailed(f"the bullets have more than {budget:,} tokens")
-        return _smaller(said, job.middle_tokens)
+        return _smaller(answer, job.middle_tokens)
 
     def _ask(self, prompt: str, max_tokens: int) -> str:
         try:
             summarizer = self._summarizer()
             if estimate_tokens(prompt) + max_tokens > summarizer.context_length * 0.9:
                 raise SummaryFailed(f"a window of {summarizer.context_length:,} tokens is too small for that")
-            said = summarizer.summarize(prompt, max_tokens)
+            answer = summarizer.summarize(prompt, max_tokens)
         except SummaryFailed:
             raise
         except (
             Exception
         ) as error:  # a summarizer is third-party code: the conversation continues after any exception
             raise SummaryFailed(f"{type(error).__name__}: {error}") from error
-        if not isinstance(said, str) or not said.strip():
+        if not isinstance(answer, str) or not answer.strip():
             raise SummaryFailed("the summary model returned nothing")
-        return redact(said.strip())
+        return redact(answer.strip())
 
     def _window(self) -> int:
         """The model's window; 0 if reading it fails."""
@@ -195,9 +197,9 @@ def as_lines(summary: str) -> str:
     return "\n".join(blocks) or "(nothing that stands out)"
 
 
-def _excerpts(said: Sequence[Message], tokens: int) -> str:
+def _excerpts(messages: Sequence[Message], tokens: int) -> str:
     """Excerpts of all messages within a number of tokens."""
-    texts = transcript_texts(said)
+    texts = transcript_texts(messages)
     size = max(map(len, texts), default=0)
     while size > _SHORTEST and sum(estimate_tokens(excerpt(text, size)) + 1 for text in texts) > tokens:
         size = size * 2 // 3

@@ -27,24 +27,24 @@ Ledger = dict[str, list[str]]
 
 
 def leaf(
-    session: str, said: Sequence[StoredMessage], writer: NodeWriter, opening: str, old: Node | None = None
+    session: str, stored: Sequence[StoredMessage], writer: NodeWriter, opening: str, old: Node | None = None
 ) -> Node:
     """The leaf for these consecutive messages of the log."""
-    messages = [entry.message for entry in said]
-    tokens = sum(entry.tokens for entry in said)
+    messages = [entry.message for entry in stored]
+    tokens = sum(entry.tokens for entry in stored)
     facts = read_facts(messages)
     details = {
-        "first": said[0].sequence,
-        "last": said[-1].sequence,
-        "since": said[0].time,
-        "until": said[-1].time,
-        "messages": len(said),
-        "roles": _counted(entry.role for entry in said),
+        "first": stored[0].sequence,
+        "last": stored[-1].sequence,
+        "since": stored[0].time,
+        "until": stored[-1].time,
+        "messages": len(stored),
+        "roles": _counted(entry.role for entry in stored),
         "tokens": tokens,
         "topics": topics_of(facts),
         "ledger": ledger_of(facts),
     }
-    sources = (Span(said[0].sequence, said[-1].sequence),)
+    sources = (Span(stored[0].sequence, stored[-1].sequence),)
     return _node(
         session, writer.write(messages, tokens, lambda: facts, opening=opening), sources, 0, details, old
     )

@@ -56,7 +56,7 @@ def answer(name: str, arguments: Mapping[str, Any], context: LcmToolContext) -> 
     try:
         if function is None:
             raise UserError(f"There is no tool {name!r}; there are {', '.join(_ANSWERS)}.")
-        said = function(arguments, context)
+        result = function(arguments, context)
     except UserError as error:
-        said = {"error": str(error)}
-    return json.dumps(said, ensure_ascii=False)
+        result = {"error": str(error)}
+    return json.dumps(result, ensure_ascii=False)

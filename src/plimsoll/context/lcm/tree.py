@@ -121,13 +121,13 @@ def current_tree(store: "NodeStore") -> Tree:
 
 def _not_hidden(nodes: Mapping[str, Node], hidden: Set[int]) -> Iterator[tuple[str, Node]]:
     """The nodes that cover no hidden message, children before their parents."""
-    told: set[str] = set()
+    named: set[str] = set()
     for id, node in nodes.items():
         if not hidden or not any(
-            source.node not in told if isinstance(source, NodeLink) else _overlaps(source, hidden)
+            source.node not in named if isinstance(source, NodeLink) else _overlaps(source, hidden)
             for source in node.sources
         ):
-            told.add(id)
+            named.add(id)
             yield id, node
 
 
@@ -159,16 +159,16 @@ def _first_of(leaf: Node) -> int:
 
 def _without_overlaps(leaves: Iterable[Node]) -> tuple[Node, ...]:
     """The leaves, in the order they were written, that do not overlap an earlier one."""
-    taken: list[Node] = []
+    kept: list[Node] = []
     for leaf in leaves:
         run = run_of(leaf)
-        place = bisect_right(taken, run.first, key=_first_of)
-        before, after = taken[:place][-1:], taken[place:][:1]
+        place = bisect_right(kept, run.first, key=_first_of)
+        before, after = kept[:place][-1:], kept[place:][:1]
         if all(run_of(node).last < run.first for node in before) and all(
             run_of(node).first > run.last for node in after
         ):
-            taken.insert(place, leaf)
-    return tuple(taken)
+            kept.insert(place, leaf)
+    return tuple(kept)
 
 
 def _equal_runs(roots: Sequence[Node], depth: int) -> Iterator[list[Node]]:

@@ -38,9 +38,12 @@ class TreeBuilder:
         """Create leaves for the uncovered messages of these runs."""
         for run in (part for whole in runs for part in self._shown(whole)):
             for gap in self.tree.uncovered(run.first, run.last):
-                said = self._store.messages(gap.first, gap.last)
+                messages = self._store.messages(gap.first, gap.last)
                 self._add(
-                    [leaf(self._store.session, part, self._writer, self._opening) for part in leaf_runs(said)]
+                    [
+                        leaf(self._store.session, part, self._writer, self._opening)
+                        for part in leaf_runs(messages)
+                    ]
                 )
 
     def condense(self) -> None:
@@ -63,8 +66,8 @@ class TreeBuilder:
         session = self._store.session
         if node.kind == "leaf":
             run = run_of(node)
-            said = self._store.messages(run.first, run.last)
-            return leaf(session, said, self._writer, self._opening, node)
+            messages = self._store.messages(run.first, run.last)
+            return leaf(session, messages, self._writer, self._opening, node)
         below = self.tree.children(node)
         return condensed(session, below, self._originals(below), self._writer, node)
 
@@ -77,8 +80,8 @@ class TreeBuilder:
     def _originals(self, nodes: Sequence[Node]) -> list[Message]:
         spans = [self.tree.span(node) for node in nodes]
         first, last = min(span.first for span in spans), max(span.last for span in spans)
-        said = self._store.messages(max(first, last - READ + 1), last)
-        return [entry.message for entry in said if entry.sequence not in self.hidden]
+        messages = self._store.messages(max(first, last - READ + 1), last)
+        return [entry.message for entry in messages if entry.sequence not in self.hidden]
 
     def _shown(self, run: Span) -> list[Span]:
         """The parts of a run that no person removed."""
@@ -92,14 +95,16 @@ class TreeBuilder:
         self.tree = tree_of(self._nodes, self.hidden)
 
 
-def leaf_runs(said: Sequence[StoredMessage], size: int = LEAF_TOKENS) -> Iterator[Sequence[StoredMessage]]:
+def leaf_runs(
+    messages: Sequence[StoredMessage], size: int = LEAF_TOKENS
+) -> Iterator[Sequence[StoredMessage]]:
     """A run of messages in parts of about `size` tokens each, without splitting tool groups."""
-    if not said:
+    if not messages:
         return
-    weighed = list(accumulate((entry.tokens for entry in said), initial=0))
+    weighed = list(accumulate((entry.tokens for entry in messages), initial=0))
     parts = max(1, round(weighed[-1] / size))
     start, wanted = 0, weighed[-1] / parts
-    for place in safe_cuts([entry.message for entry in said]):
-        if place > start and (place == len(said) or weighed[place] - weighed[start] >= wanted * 0.95):
-            yield said[start:place]
+    for place in safe_cuts([entry.message for entry in messages]):
+        if place > start and (place == len(messages) or weighed[place] - weighed[start] >= wanted * 0.95):
+            yield messages[start:place]
             start = place

@@ -129,8 +129,8 @@ def _piece(message: Message, ids: CallIds, rules: AnthropicRules) -> _WirePiece:
 def _turn(pieces: Sequence[_WirePiece]) -> dict[str, Any]:
     """The pieces of one turn as one wire message, with results first, as Anthropic requires."""
     results = [block for piece in pieces for block in piece.results]
-    said = [block for piece in pieces for block in piece.said]
-    return {"role": "assistant" if pieces[0].is_assistant else "user", "content": results + said}
+    others = [block for piece in pieces for block in piece.said]
+    return {"role": "assistant" if pieces[0].is_assistant else "user", "content": results + others}
 
 
 def _as_user_text(part: Part) -> Part:
@@ -157,14 +157,14 @@ def _tool_result(message: Message, ids: CallIds) -> Block:
 
 def _from_user(content: Any, names: dict[str, str]) -> Iterator[Message]:
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
-    said: list[Part] = []
+    parts: list[Part] = []
     for block in blocks:
         if isinstance(block, dict) and block.get("type") == "tool_result":
             yield _tool_message(block, names)
         elif (part := part_from_block(block)) is not None:
-            said.append(part)
-    if said:
-        yield {"role": "user", "content": content_from(said)}
+            parts.append(part)
+    if parts:
+        yield {"role": "user", "content": content_from(parts)}
 
 
 def _tool_message(block: Block, names: dict[str, str]) -> Message:

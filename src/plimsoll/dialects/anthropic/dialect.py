@@ -109,8 +109,8 @@ class AnthropicDialect(Dialect):
         return decode_anthropic_conversation(None, [message])
 
     def written(self, messages: Sequence[Message], model: str) -> list[WireMessage]:
-        said = [_as_user(m) if m.get("role") in SYSTEM_ROLES else m for m in messages]
-        return encode_anthropic_conversation(said, rules_for(model))[1] if said else []
+        turns = [_as_user(m) if m.get("role") in SYSTEM_ROLES else m for m in messages]
+        return encode_anthropic_conversation(turns, rules_for(model))[1] if turns else []
 
     def settled(self, messages: Sequence[WireMessage], opening: int) -> list[WireMessage]:
         return list(_settled(messages, opening))
@@ -173,10 +173,10 @@ class AnthropicDialect(Dialect):
         return "stop_sequences" if field == "stop" else field
 
     def document(self, messages: Sequence[Message], wrapper: Body, is_object: bool) -> Any:
-        blocks, said = encode_anthropic_conversation(messages)
+        blocks, encoded = encode_anthropic_conversation(messages)
         if not blocks and not is_object:
-            return said
-        value = {**wrapper, "messages": said}
+            return encoded
+        value = {**wrapper, "messages": encoded}
         if not blocks:
             value.pop("system", None)
             return value

@@ -100,8 +100,8 @@ def _message_parts(message: Message, rules: GeminiRules, rewritten: bool) -> lis
 def decode_contents(system: Any, contents: Sequence[Any]) -> list[Message]:
     """The canonical conversation of a request's `systemInstruction` and `contents`."""
     lead = system_message(system)
-    said = [message for index in range(len(contents)) for message in messages_at(contents, index)]
-    return [lead, *said] if lead else said
+    messages = [message for index in range(len(contents)) for message in messages_at(contents, index)]
+    return [lead, *messages] if lead else messages
 
 
 def system_message(system: Any) -> Message | None:
@@ -117,10 +117,10 @@ def messages_at(contents: Sequence[Any], index: int) -> list[Message]:
         entries = list(_model_entries(content, index))
         return [message_from(entries)] if entries else []
     responses = [_response(part) for part in _listed(content) if _is_response(part)]
-    said = [part for wire in _listed(content) if not _is_response(wire) and (part := part_from_wire(wire))]
+    parts = [part for wire in _listed(content) if not _is_response(wire) and (part := part_from_wire(wire))]
     ids = _answered_ids(contents, index, responses)
     messages = [_tool_message(response, ids[nth]) for nth, response in enumerate(responses)]
-    return [*messages, {"role": "user", "content": content_from(said)}] if said else messages
+    return [*messages, {"role": "user", "content": content_from(parts)}] if parts else messages
 
 
 def is_model(content: Any) -> bool:

@@ -131,10 +131,10 @@ class GeminiDialect(Dialect):
     def rough_messages(self, body: Body) -> list[Message]:
         try:
             contents = self.messages(body)
-            said = [message for index in range(len(contents)) for message in messages_at(contents, index)]
+            messages = [message for index in range(len(contents)) for message in messages_at(contents, index)]
         except (InvalidConversation, AttributeError, TypeError, ValueError):
             return [{"role": "user", "content": json.dumps(body, default=str)}]
-        return [*self.lead(body), *said]
+        return [*self.lead(body), *messages]
 
     def tools(self, body: Body) -> list[Tool]:
         tools = _asked(body).get("tools")

@@ -45,11 +45,11 @@ def error_fields(body: Any) -> Any:
     error = body.get("error") if isinstance(body, dict) else None
     if not isinstance(error, dict):
         return body
-    said = [{"message": error.get("message")}]
+    messages = [{"message": error.get("message")}]
     details = error.get("details")
     for detail in details if isinstance(details, list) else ():
         if isinstance(detail, dict) and detail.get("@type") == _RETRY:
-            said.append({"message": f"Please retry in {detail.get('retryDelay')}."})
+            messages.append({"message": f"Please retry in {detail.get('retryDelay')}."})
         elif isinstance(detail, dict) and detail.get("reason"):
-            said.append({"message": str(detail["reason"])})
-    return {"error": {"type": error.get("status"), "code": error.get("code"), "details": said}}
+            messages.append({"message": str(detail["reason"])})
+    return {"error": {"type": error.get("status"), "code": error.get("code"), "details": messages}}

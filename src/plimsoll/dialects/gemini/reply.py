@@ -111,8 +111,8 @@ def model_parts(message: Message) -> list[dict[str, Any]]:
 
 def message_of(content: Any) -> Message:
     """The canonical message in the content of a candidate."""
-    said = decode_contents(None, [{**content, "role": "model"}]) if isinstance(content, dict) else []
-    return said[0] if said else message_from([])
+    messages = decode_contents(None, [{**content, "role": "model"}]) if isinstance(content, dict) else []
+    return messages[0] if messages else message_from([])
 
 
 def named(message: Message, make_id: Callable[[], str]) -> Message:
@@ -120,8 +120,10 @@ def named(message: Message, make_id: Callable[[], str]) -> Message:
     if not tool_calls(message):
         return message
     calls: Sequence[dict[str, Any]] = message["tool_calls"]
-    given = [{**call, "id": make_id()} if str(call["id"]).startswith("unnamed-") else call for call in calls]
-    return {**message, "tool_calls": given}
+    renamed = [
+        {**call, "id": make_id()} if str(call["id"]).startswith("unnamed-") else call for call in calls
+    ]
+    return {**message, "tool_calls": renamed}
 
 
 def _candidate(body: Any) -> tuple[dict[str, Any], dict[str, Any]]:

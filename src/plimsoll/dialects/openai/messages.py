@@ -141,8 +141,8 @@ def unsigned_reasoning(message: Message) -> str:
 
 def all_reasoning(message: Message) -> str:
     """The text of all thinking that can be shown to a person."""
-    given = message.get("reasoning_content")
-    return given if isinstance(given, str) and given else _joined(message, signed=True)
+    reasoning = message.get("reasoning_content")
+    return reasoning if isinstance(reasoning, str) and reasoning else _joined(message, signed=True)
 
 
 def _joined(message: Message, signed: bool) -> str:

@@ -29,9 +29,9 @@ class ResponsesCompactionReply:
         item = compaction_item(text, item_id("compaction", reply_id, 0))
         if self.path != COMPACT_PATH:
             return envelope(reply_id, "", self.asked, created, [item], "stop", usage)
-        _, said = split(self.asked)
+        _, items = split(self.asked)
         kept = [
-            entry for entry in said if GROUP not in entry and is_message(entry) and entry["role"] == "user"
+            entry for entry in items if GROUP not in entry and is_message(entry) and entry["role"] == "user"
         ]
         return {
             "id": reply_id,

@@ -28,8 +28,8 @@ def is_compaction(item: Item) -> bool:
 
 def compaction_item(text: str, item_id: str) -> Item:
     """The item for a summary."""
-    said = text if text.startswith(OPENING) else f"{OPENING} {text}"
-    return {"type": "compaction", "id": item_id, "encrypted_content": said}
+    summary = text if text.startswith(OPENING) else f"{OPENING} {text}"
+    return {"type": "compaction", "id": item_id, "encrypted_content": summary}
 
 
 def message_of_compaction(item: Item) -> Message:

@@ -108,8 +108,8 @@ class ResponsesDialect(Dialect):
         return next((name for name in _ACCOUNT_FIELDS if body.get(name)), "")
 
     def expanded(self, body: Body, earlier: Sequence[WireMessage]) -> Body:
-        lead, said = split(body)
-        whole = with_items(body, lead, [*earlier, *said])
+        lead, items = split(body)
+        whole = with_items(body, lead, [*earlier, *items])
         if asks_for_compaction(body):
             whole["input"].append(body["input"][-1])
         del whole["previous_response_id"]
@@ -142,8 +142,8 @@ class ResponsesDialect(Dialect):
         return {**body, "input": kept}
 
     def rough_messages(self, body: Body) -> list[Message]:
-        given = body.get("input")
-        content = given if isinstance(given, str | list) else ""
+        items = body.get("input")
+        content = items if isinstance(items, str | list) else ""
         return [
             {"role": "system", "content": body.get("instructions") or ""},
             {"role": "user", "content": content},
@@ -239,8 +239,10 @@ class ResponsesDialect(Dialect):
         instructions, items = encode_messages(messages)
         if instructions is None and not is_object:
             return items
-        given = wrapper.get("input")
-        added = [item for item in given if _adds_tools(item)] if isinstance(given, list) else []
+        request_input = wrapper.get("input")
+        added = (
+            [item for item in request_input if _adds_tools(item)] if isinstance(request_input, list) else []
+        )
         rest = {key: value for key, value in wrapper.items() if key not in ("messages", "instructions")}
         lead = {} if instructions is None else {"instructions": instructions}
         return {**lead, **rest, "input": [*added, *items]}

@@ -109,12 +109,12 @@ def assistant_message(items: Sequence[Item]) -> Message:
             content = item.get("content")
             rest = {key: value for key, value in item.items() if key not in ("role", "content")}
             if isinstance(content, str):
-                said = parts_of({"content": content})
-                order.append({"of": "text", "parts": len(said), "item": rest})
+                own_parts = parts_of({"content": content})
+                order.append({"of": "text", "parts": len(own_parts), "item": rest})
             else:
-                said = parts_from(content)
-                order.append({"of": "message", "parts": len(said), "item": rest})
-            parts += said
+                own_parts = parts_from(content)
+                order.append({"of": "message", "parts": len(own_parts), "item": rest})
+            parts += own_parts
         elif is_call(item):
             call, rest = call_from(item)
             calls.append(call)
@@ -141,8 +141,8 @@ def _answer_items(message: Message, own: dict[str, Any]) -> Iterator[Item]:
         parts = [{"type": "refusal", "refusal": refusal}]
     order = own.get("order")
     if not isinstance(order, list) or not _fits(order, len(parts), len(calls)):
-        if said := wire_parts(parts, is_output=True):
-            yield {"type": "message", "role": "assistant", "content": said}
+        if written := wire_parts(parts, is_output=True):
+            yield {"type": "message", "role": "assistant", "content": written}
         yield from (call_item(call, {}) for call in calls)
         return
     waiting, calling = iter(parts), iter(calls)
@@ -152,9 +152,9 @@ def _answer_items(message: Message, own: dict[str, Any]) -> Iterator[Item]:
         elif entry["of"] == "call":
             yield call_item(next(calling), entry["item"])
         else:
-            said = [next(waiting) for _ in range(entry["parts"])]
-            text = "".join(str(part.get("text") or "") for part in said)
-            content = text if entry["of"] == "text" else wire_parts(said, is_output=True)
+            written = [next(waiting) for _ in range(entry["parts"])]
+            text = "".join(str(part.get("text") or "") for part in written)
+            content = text if entry["of"] == "text" else wire_parts(written, is_output=True)
             yield {**entry["item"], "role": "assistant", "content": content}
 
 

@@ -33,17 +33,17 @@ _NAMED = frozenset(
 
 def input_items(body: Body) -> list[Item]:
     """The items of a request. Raises `InvalidConversation` if they are malformed."""
-    given = body.get("input")
-    if isinstance(given, str):
-        return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": given}]}]
-    if not isinstance(given, list):
-        raise InvalidConversation(f"input must be a text or a list of items, not {type(given).__name__}")
-    for index, item in enumerate(given):
+    items = body.get("input")
+    if isinstance(items, str):
+        return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": items}]}]
+    if not isinstance(items, list):
+        raise InvalidConversation(f"input must be a text or a list of items, not {type(items).__name__}")
+    for index, item in enumerate(items):
         if not isinstance(item, dict) or not isinstance(item.get("type", item.get("role")), str):
             raise InvalidConversation(f"input[{index}]: every item is an object with a type")
         for field in ("content", "output", "summary"):
             require_part_types(item.get(field), f"input[{index}]")
-    return given
+    return items
 
 
 def split(body: Body) -> tuple[list[Item], list[dict[str, Any]]]:
@@ -78,7 +78,7 @@ def tools_of(body: Body) -> list[dict[str, Any]]:
 
 def decode_request(body: Body) -> ChatRequest:
     """Decode a client's request."""
-    lead, said = split(body)
+    lead, items = split(body)
     extra = {key: value for key, value in body.items() if key not in _NAMED}
     reasoning = extra.pop("reasoning", None)
     reasoning = dict(reasoning) if isinstance(reasoning, dict) else {}
@@ -88,7 +88,7 @@ def decode_request(body: Body) -> ChatRequest:
     limit = body.get("max_output_tokens")
     return ChatRequest(
         model=str(body.get("model") or ""),
-        messages=(*lead_of(body, lead), *(message_of(said, index) for index in range(len(said)))),
+        messages=(*lead_of(body, lead), *(message_of(items, index) for index in range(len(items)))),
         tools=decode_tools(tools_of(body)),
         max_tokens=limit,
         temperature=body.get("temperature"),
@@ -132,8 +132,8 @@ def encode_messages(messages: Sequence[Message]) -> tuple[str | None, list[Item]
     first = messages[0] if messages else {}
     own = first.get(EXTRAS)
     has_instructions = isinstance(own, dict) and bool(own.get("is_instructions"))
-    said = messages[1:] if has_instructions else messages
-    return (text_of(first) if has_instructions else None), [item for m in said for item in items_of(m)]
+    others = messages[1:] if has_instructions else messages
+    return (text_of(first) if has_instructions else None), [item for m in others for item in items_of(m)]
 
 
 def with_items(body: Body, lead: Sequence[Item], messages: Sequence[dict[str, Any]]) -> Body:

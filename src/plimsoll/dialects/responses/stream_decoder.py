@@ -109,8 +109,8 @@ class ResponsesStreamDecoder(StreamDecoder):
             return [self._rest_of_call(index, item), BlockEnd()]
         deltas = [] if index in self._started else self._added(index, item)
         if is_message(item):
-            said = self._rest(index, "".join(texts_of(assistant_message([item]))))
-            deltas += [TextDelta(said)] if said else []
+            rest = self._rest(index, "".join(texts_of(assistant_message([item]))))
+            deltas += [TextDelta(rest)] if rest else []
         else:
             thought = self._rest(index, str(assistant_message([item]).get("reasoning_content") or ""))
             deltas += [ReasoningDelta(thought)] if thought else []

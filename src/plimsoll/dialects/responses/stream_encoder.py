@@ -194,19 +194,19 @@ class ResponsesStreamEncoder(SequentialEncoder):
         item = called_item(plain, canonical, self._kinds)
         return {**with_id(item, self._id, len(self._output)), "status": status}
 
-    def _ended(self, given: Item | None) -> list[SseEvent]:
-        """End the current item at the end of a block; `given` is the item as its provider wrote it."""
-        if given is None:
+    def _ended(self, item: Item | None) -> list[SseEvent]:
+        """End the current item at the end of a block; `completed` is the item as its provider wrote it."""
+        if item is None:
             # Several thinking blocks form one reasoning item.
             return [] if self._open is None or self._open["type"] == "reasoning" else self._closed()
-        if self._open is not None and self._open["type"] == given.get("type"):
-            return self._closed(given)
+        if self._open is not None and self._open["type"] == item.get("type"):
+            return self._closed(item)
         events = [*self._beginning(), *self._closed()]
         self._given_id = ""
-        self._output.append(given)
-        return [*events, *whole_item(self._numbers, len(self._output) - 1, given)]
+        self._output.append(item)
+        return [*events, *whole_item(self._numbers, len(self._output) - 1, item)]
 
-    def _closed(self, given: Item | None = None) -> list[SseEvent]:
+    def _closed(self, completed: Item | None = None) -> list[SseEvent]:
         """End the current item."""
         item, self._open = self._open, None
         if item is None:
@@ -221,7 +221,7 @@ class ResponsesStreamEncoder(SequentialEncoder):
             name = "response.function_call_arguments.done"
             events = [self._numbers.event(name, **at, name=done["name"], arguments=done["arguments"])]
         else:
-            done = {**given, "id": item["id"]} if given else item
+            done = {**completed, "id": item["id"]} if completed else item
             events = self._parts_done(item, {"item_id": item["id"], "output_index": index})
             self._output.append(done)
             self._thinking = []

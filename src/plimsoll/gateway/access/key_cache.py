@@ -140,14 +140,14 @@ class KeyCache:
         if self._take(id) is True:
             return 0
         async with self._share_locks.setdefault(id, asyncio.Lock()):
-            taken = self._take(id)  # another request may have fetched a share meanwhile
-            if taken is None:
+            granted = self._take(id)  # another request may have fetched a share meanwhile
+            if granted is None:
                 share: RequestShare = await self._store.reserve_requests(id, limit, PART)
                 self._clock_offset = share.now - self._wall()
                 self._left[id] = _RemainingShare(share.requests, share.start, share.requests == 0)
-                taken = self._left[id].requests > 0
-                self._left[id].requests -= taken
-            if taken:
+                granted = self._left[id].requests > 0
+                self._left[id].requests -= granted
+            if granted:
                 return 0
         return max(1, math.ceil(MINUTE - self._now % MINUTE))
 

@@ -68,9 +68,9 @@ class _Account:
 
     def fits(self, need: KeyUsage, limits: KeyLimits) -> bool:
         """Whether a request may be sent without asking the store."""
-        taken = self.reserved.plus(self.unwritten).plus(need)
-        return (limits.tokens_per_day is None or taken.tokens <= self.held.tokens) and (
-            limits.money_per_day is None or taken.money <= self.held.money
+        total = self.reserved.plus(self.unwritten).plus(need)
+        return (limits.tokens_per_day is None or total.tokens <= self.held.tokens) and (
+            limits.money_per_day is None or total.money <= self.held.money
         )
 
 

@@ -98,12 +98,12 @@ def frame_of(dialect: Dialect, lead: Sequence[Message], tools: list[dict[str, An
 
 
 def _groups(asked: ClientRequest, root: bytes) -> Iterator[MessageGroup]:
-    said = asked.messages
+    messages = asked.messages
     group, weight = MessageGroup(), 0
-    for index, digest in enumerate(chain_of(root, map(asked.dialect.unmarked, said))):
-        canonical = [as_said(message) for message in asked.dialect.canonical(said, index)]
+    for index, digest in enumerate(chain_of(root, map(asked.dialect.unmarked, messages))):
+        canonical = [as_said(message) for message in asked.dialect.canonical(messages, index)]
         tokens = [estimate_message_tokens(message) for message in canonical]
-        group.messages.append(said[index])
+        group.messages.append(messages[index])
         group.chain.append(digest)
         group.canonical.append(canonical)
         group.tokens.append(tokens)

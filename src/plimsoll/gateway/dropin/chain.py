@@ -32,10 +32,10 @@ def root_for(named: Mapping[bytes, bytes], dialect: Dialect) -> bytes:
     return root_of(caller_of(named), dialect.name, session)
 
 
-def chain_of(root: bytes, said: Iterable[dict[str, Any]]) -> list[bytes]:
+def chain_of(root: bytes, messages: Iterable[dict[str, Any]]) -> list[bytes]:
     """One hash per message, over it and all messages before it, without cache markers."""
     chain, digest = [], root
-    for message in said:
+    for message in messages:
         digest = blake2b(digest + _bytes(message), digest_size=SIZE).digest()
         chain.append(digest)
     return chain

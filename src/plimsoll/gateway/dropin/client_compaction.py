@@ -62,9 +62,9 @@ def compaction_text(view: Sequence[Message], room: int) -> str:
 
     The text of an earlier compaction is kept whole, because it is all that is left of the messages that it replaced.
     """
-    said = [message for message in view if message.get("role") not in SYSTEM_ROLES]
-    summaries = [text_of(message) for message in said if _is_compaction(message)]
-    lines = [_as_text(message) for message in said if not _is_compaction(message)]
+    messages = [message for message in view if message.get("role") not in SYSTEM_ROLES]
+    summaries = [text_of(message) for message in messages if _is_compaction(message)]
+    lines = [_as_text(message) for message in messages if not _is_compaction(message)]
     kept: list[str] = []
     for line in reversed(lines):
         room -= len(line)

@@ -82,15 +82,15 @@ class ClientConversation:
         return self.stored[0] if self.stored else ""
 
     def extend(
-        self, said: Sequence[dict[str, Any]], chain: Sequence[bytes], analysis: Analysis | None = None
+        self, messages: Sequence[dict[str, Any]], chain: Sequence[bytes], analysis: Analysis | None = None
     ) -> None:
         """Add the messages after the known ones; `analysis` already has them in canonical form.
 
         Drops a view that does not serve all of them.
         """
-        for index in range(len(self.chain), len(said)):
+        for index in range(len(self.chain), len(messages)):
             if analysis is None:
-                canonical = [as_said(message) for message in self.dialect.canonical(said, index)]
+                canonical = [as_said(message) for message in self.dialect.canonical(messages, index)]
                 tokens = [estimate_message_tokens(message) for message in canonical]
             else:
                 canonical, tokens = analysis.canonical[index], analysis.tokens[index]

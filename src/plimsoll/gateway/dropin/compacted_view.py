@@ -63,10 +63,10 @@ class CompactedView:
             return None
         return self if self.made_at <= last else replace(self, made_at=0)
 
-    def messages_for(self, said: Sequence[dict[str, Any]], dialect: Dialect) -> list[dict[str, Any]]:
+    def messages_for(self, messages: Sequence[dict[str, Any]], dialect: Dialect) -> list[dict[str, Any]]:
         """The messages to send, built from those that the client sent."""
-        opening = [said[segment] if isinstance(segment, int) else segment for segment in self.segments]
-        whole = [*opening, *said[self.wire :]]
+        opening = [messages[segment] if isinstance(segment, int) else segment for segment in self.segments]
+        whole = [*opening, *messages[self.wire :]]
         return dialect.settled(whole, len(opening))
 
 

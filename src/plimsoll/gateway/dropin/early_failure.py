@@ -26,9 +26,9 @@ async def overflow_in(answer: UpstreamResponse, dialect: Dialect) -> bytes | Non
     """
     if not dialect.opening_events:
         return None
-    taken: list[bytes] = []
+    chunks: list[bytes] = []
     try:
-        error = await _error_in(answer, dialect, taken)
+        error = await _error_in(answer, dialect, chunks)
     except BaseException:  # also when the client disconnects
         answer.close()
         raise
@@ -37,15 +37,15 @@ async def overflow_in(answer: UpstreamResponse, dialect: Dialect) -> bytes | Non
         answer.close()
         answer.status = STATUS
         return body
-    answer.unread(taken)
+    answer.unread(chunks)
     return None
 
 
-async def _error_in(answer: UpstreamResponse, dialect: Dialect, taken: list[bytes]) -> Body | None:
-    """The error in the first event after the opening; appends the pieces it read to `taken`."""
+async def _error_in(answer: UpstreamResponse, dialect: Dialect, chunks: list[bytes]) -> Body | None:
+    """The error in the first event after the opening; appends the pieces it read to `chunks`."""
     parser, size = SseParser(), 0
     while size < _OPENING and (piece := await answer.read_chunk()):
-        taken.append(piece)
+        chunks.append(piece)
         size += len(piece)
         is_decided, error = _decision(parser.feed(piece), dialect)
         if is_decided:

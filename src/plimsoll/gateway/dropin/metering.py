@@ -89,8 +89,8 @@ class OutputEstimate:
 
     def _count(self, piece: bytes) -> None:
         if piece:
-            said = (_text(found) for found in _said_in(self._dialects).findall(piece))
-            self._tokens += estimate_tokens("".join(said))
+            texts = (_text(found) for found in _said_in(self._dialects).findall(piece))
+            self._tokens += estimate_tokens("".join(texts))
 
 
 @cache

@@ -41,7 +41,7 @@ def fingerprint(message: Message) -> list[str]:
 
 def with_exchanges(
     dialect: Dialect,
-    said: Sequence[dict[str, Any]],
+    conversation: Sequence[dict[str, Any]],
     chain: Sequence[bytes],
     known: Mapping[bytes, Sequence[HiddenExchange]],
     model: str,
@@ -49,24 +49,27 @@ def with_exchanges(
     """The client's messages with the exchanges restored; `chain` has the hash of each message."""
     whole: list[dict[str, Any]] = []
     place = 0
-    while place < len(said):
+    while place < len(conversation):
         exchanges = known.get(chain[place - 1], ()) if place else ()
-        answer = dialect.canonical(said, place) if exchanges else []
+        answer = dialect.canonical(conversation, place) if exchanges else []
         found = next(
-            (exchange for exchange in exchanges if _is_of(exchange, answer, dialect, said, place)), None
+            (exchange for exchange in exchanges if _is_of(exchange, answer, dialect, conversation, place)),
+            None,
         )
         if found is None:
-            whole.append(said[place])
+            whole.append(conversation[place])
             place += 1
             continue
         for messages in found.rounds:
             whole += dialect.written(messages, model)
         if found.results:
             merged = _with_ids_of(found.last, answer[0])
-            whole += dialect.written([merged, *found.results, *dialect.canonical(said, place + 1)], model)
+            whole += dialect.written(
+                [merged, *found.results, *dialect.canonical(conversation, place + 1)], model
+            )
             place += 2
         else:
-            whole += dialect.written([found.last], model) if found.is_narrated else [said[place]]
+            whole += dialect.written([found.last], model) if found.is_narrated else [conversation[place]]
             place += 1
     return whole
 
@@ -75,7 +78,7 @@ def _is_of(
     exchange: HiddenExchange,
     answer: Sequence[Message],
     dialect: Dialect,
-    said: Sequence[dict[str, Any]],
+    messages: Sequence[dict[str, Any]],
     place: int,
 ) -> bool:
     """Whether a message of the client's list is the answer of this exchange."""
@@ -85,7 +88,7 @@ def _is_of(
         return False
     if not exchange.results:
         return True
-    following = dialect.canonical(said, place + 1) if place + 1 < len(said) else []
+    following = dialect.canonical(messages, place + 1) if place + 1 < len(messages) else []
     return bool(following) and following[0].get("role") == "tool"
 
 

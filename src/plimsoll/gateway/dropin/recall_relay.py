@@ -241,16 +241,16 @@ class RecallRelay:
             return
         for delta in seen:
             self._encoder.encode(delta)  # keeps the encoder's state current in case the tool is called
-        said = self._without_tool(event).encode()
-        meter.received(said)
+        data = self._without_tool(event).encode()
+        meter.received(data)
         if out.asks_for_usage:
-            said = self._request.dialect.without_usage(said)
-        await self._send_more(said)
+            data = self._request.dialect.without_usage(data)
+        await self._send_more(data)
 
-    async def _send_more(self, said: bytes) -> None:
-        if said:
-            self._begun = self._begun or said
-            await self._send({"type": "http.response.body", "body": said, "more_body": True})
+    async def _send_more(self, data: bytes) -> None:
+        if data:
+            self._begun = self._begun or data
+            await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     def _without_tool(self, event: SseEvent) -> SseEvent:
         """The event without the recall tool, if the upstream repeats the request's tools in it."""
@@ -260,9 +260,9 @@ class RecallRelay:
         return json_event(self._request.dialect.without_tool(data, NAME), event.event)
 
     async def _write(self, deltas: Sequence[Delta], meter: Meter) -> None:
-        said = b"".join(event.encode() for delta in deltas for event in self._encoder.encode(delta))
-        meter.received(said)
-        await self._send_more(said)
+        data = b"".join(event.encode() for delta in deltas for event in self._encoder.encode(delta))
+        meter.received(data)
+        await self._send_more(data)
 
     async def _end(self, out: UpstreamRequest, reply: Reply) -> None:
         last = b""

@@ -101,9 +101,9 @@ def _expanded(
     """The request with the tool and the exchanges restored."""
     dialect, body, analysis = request.dialect, request.body, request.analysis
     if known:
-        said = with_exchanges(dialect, request.messages, chain, known, request.model)
-        if len(said) != len(request.messages) or said != request.messages:
-            body, analysis = dialect.with_messages(body, said), None
+        messages = with_exchanges(dialect, request.messages, chain, known, request.model)
+        if len(messages) != len(request.messages) or messages != request.messages:
+            body, analysis = dialect.with_messages(body, messages), None
     body = dialect.with_tool(body, DEFINITION) or body
     if analysis is not None:
         analysis = replace(analysis, frame=None)  # the tools have changed
@@ -132,8 +132,8 @@ def _has_answers(request: ClientRequest) -> bool:
     if request.analysis is not None:
         groups = iter(request.analysis.canonical)
     else:
-        said = request.messages
-        groups = (request.dialect.canonical(said, place) for place in range(len(said)))
+        messages = request.messages
+        groups = (request.dialect.canonical(messages, place) for place in range(len(messages)))
     return any(message.get("role") == "assistant" for group in groups for message in group)
 
 

@@ -40,7 +40,7 @@ class Recognizer:
         """
         request = out.client_request
         try:
-            chain, said = chain_for(request), request.messages
+            chain, messages = chain_for(request), request.messages
         except InvalidConversation:
             yield None
             return
@@ -58,7 +58,7 @@ class Recognizer:
                 if len(conversation.chain) != length:
                     continue  # another request continued it meanwhile
                 try:
-                    conversation.extend(said, chain, request.analysis)
+                    conversation.extend(messages, chain, request.analysis)
                 except InvalidConversation:
                     yield None
                     return

@@ -171,10 +171,10 @@ async def _translated_stream(
                 meter.reported = delta.usage
             events += encoder.encode(delta)
         if events:
-            said = b"".join(event.encode() for event in events)
-            meter.received(said)
-            begun = begun or said
-            await send({"type": "http.response.body", "body": said, "more_body": True})
+            data = b"".join(event.encode() for event in events)
+            meter.received(data)
+            begun = begun or data
+            await send({"type": "http.response.body", "body": data, "more_body": True})
 
     try:
         if is_stream(answer.headers):
@@ -216,9 +216,9 @@ def _whole_events(piece: bytes, keys: Sequence[bytes] = ()) -> tuple[bytes, byte
     if cut < 4 or len(piece) - cut > _LONGEST_EVENT:
         if len(piece) <= _LONGEST_EVENT:
             return b"", piece
-        held = len(piece) - max(map(len, keys), default=0)
+        safe = len(piece) - max(map(len, keys), default=0)
         piece = without(piece, keys)
-        return piece[:held], piece[held:]
+        return piece[:safe], piece[safe:]
     return piece[:cut], piece[cut:]
 
 

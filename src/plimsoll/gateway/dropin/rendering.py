@@ -67,8 +67,8 @@ def rendered_prefix_of(
 
 def rendered_whole(dialect: Dialect, body: dict[str, Any], lead: Sequence[Message]) -> Rendered:
     """Render a request of an unknown conversation."""
-    said = dialect.messages(body)
-    owners, messages = _read(dialect, said, len(said))
+    wire_messages = dialect.messages(body)
+    owners, messages = _read(dialect, wire_messages, len(wire_messages))
     spoken, places = [*lead, *messages], [*(-1 for _ in lead), *owners]
     return Rendered(
         BlockChain(dialect.canonical_tools(dialect.tools(body))).prompt(spoken), spoken, places.__getitem__
@@ -80,11 +80,13 @@ def _place(view: CompactedView | None) -> tuple[int, int, int]:
     return (view.through, view.wire, len(view.segments)) if view else (0, 0, 0)
 
 
-def _read(dialect: Dialect, said: Sequence[dict[str, Any]], count: int) -> tuple[list[int], list[Message]]:
+def _read(
+    dialect: Dialect, wire_messages: Sequence[dict[str, Any]], count: int
+) -> tuple[list[int], list[Message]]:
     owners: list[int] = []
     messages: list[Message] = []
     for index in range(count):
-        found = dialect.canonical(said, index)
+        found = dialect.canonical(wire_messages, index)
         messages += found
         owners += [index] * len(found)
     return owners, messages

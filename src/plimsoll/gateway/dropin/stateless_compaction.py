@@ -71,32 +71,32 @@ class StatelessCompactor:
         """The response to a request."""
         # Reading and writing a long conversation would block other requests.
         try:
-            given = await asyncio.to_thread(WireRequest, wire_dialect(options.dialect), options.request)
-            compactor = self._compactor(options, given, owner)
+            request = await asyncio.to_thread(WireRequest, wire_dialect(options.dialect), options.request)
+            compactor = self._compactor(options, request, owner)
         except UserError as error:
             raise bad_request(error.public) from None
-        estimated = await asyncio.to_thread(lambda: given.tokens)
+        estimated = await asyncio.to_thread(lambda: request.tokens)
         tokens = options.current_tokens or estimated
         engine = compactor.engine
         if options.only_if_due and not engine.should_compress(tokens):
             why = f"{tokens:,} tokens are below the threshold of {engine.threshold_tokens:,}"
-            return _answer(options.request, unchanged(given, tokens, why))
-        compactor.trigger.measure_fixed_part(given.messages, given.tools_tokens)
+            return _answer(options.request, unchanged(request, tokens, why))
+        compactor.trigger.measure_fixed_part(request.messages, request.tools_tokens)
         writer = card_for(compactor.model)
         # What a caller says about its request must not decide how much of its limit is reserved.
         prompt_tokens = min(max(tokens, estimated), writer.window) if compactor.model else 0
         need = max_spending(writer, prompt_tokens, 0)
         async with self.reserve(current_key(), need):
-            attempt = await compactor.compact(given.messages, tokens, "manual", options.focus)
+            attempt = await compactor.compact(request.messages, tokens, "manual", options.focus)
         note_compaction(attempt.event, attempt.spent)
         report: CompactionReport | None = getattr(compactor.engine, "last_report", None)
         if attempt.messages is None or report is None:
-            return _answer(options.request, unchanged(given, tokens, attempt.event.reason))
-        return _answer(await asyncio.to_thread(given.with_messages, attempt.messages), report)
+            return _answer(options.request, unchanged(request, tokens, attempt.event.reason))
+        return _answer(await asyncio.to_thread(request.with_messages, attempt.messages), report)
 
-    def _compactor(self, options: CompactionOptions, given: WireRequest, owner: Owner) -> Compactor:
+    def _compactor(self, options: CompactionOptions, request: WireRequest, owner: Owner) -> Compactor:
         account = SummaryAccount(on_this_loop(partial(self.charge, owner)))
-        model = given.model or self.settings.model.name or ""
+        model = request.model or self.settings.model.name or ""
         asked = {"target_tokens": options.target_tokens, "protect_last_n": options.protect_last_n}
         compression = self.settings.compression.model_copy(
             update={name: value for name, value in asked.items() if value is not None}

@@ -61,8 +61,8 @@ class LocalAccess:
                 403, "Not from here", "Only the page that `plimsoll inspect` opened may ask for this."
             )
         if scope["path"] == ENTER_PATH:
-            given = _header(scope, TOKEN_HEADER)
-            if scope["method"] == "POST" and self._token and secrets.compare_digest(given, self._token):
+            token = _header(scope, TOKEN_HEADER)
+            if scope["method"] == "POST" and self._token and secrets.compare_digest(token, self._token):
                 return None
             return Problem(
                 401, "No key", "This link has been used. Run `plimsoll inspect` again for a new one."

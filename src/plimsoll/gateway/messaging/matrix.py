@@ -86,8 +86,8 @@ class MatrixAdapter(Adapter):
         return Batch(messages, answer.next_batch)
 
     async def send(self, place: str, text: str, key: str) -> None:
-        said = {"msgtype": "m.text", "body": text}
-        await self._asked(self._client.room_send(place, "m.room.message", said, tx_id=key))
+        content = {"msgtype": "m.text", "body": text}
+        await self._asked(self._client.room_send(place, "m.room.message", content, tx_id=key))
 
     async def typing(self, place: str, on: bool) -> None:
         await self._asked(self._client.room_typing(place, on, timeout=_TYPING_MS))
@@ -158,19 +158,19 @@ class MatrixAdapter(Adapter):
         try:
             answer = await request
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            said = one_line(masked(str(error), [self._token])) or type(error).__name__
-            raise PlatformFailed(f"Matrix cannot be reached at {self._server}: {said}") from None
+            text = one_line(masked(str(error), [self._token])) or type(error).__name__
+            raise PlatformFailed(f"Matrix cannot be reached at {self._server}: {text}") from None
         if not isinstance(answer, ErrorResponse):
             return answer
-        code, said = str(answer.status_code or ""), one_line(masked(str(answer.message), [self._token]))
+        code, text = str(answer.status_code or ""), one_line(masked(str(answer.message), [self._token]))
         if code in ("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN"):
             raise PlatformRefused(
-                f"Matrix rejected the access token ({said}). Set the variable that gateway.matrix.token names to "
+                f"Matrix rejected the access token ({text}). Set the variable that gateway.matrix.token names to "
                 "an access token of it."
             )
         wait = answer.retry_after_ms / 1000 if answer.retry_after_ms else None
         kind = PlatformRefused if code in _REFUSED else PlatformFailed
-        raise kind(f"Matrix rejected a request: {said} ({code or 'no code'}).", retry_after=wait)
+        raise kind(f"Matrix rejected a request: {text} ({code or 'no code'}).", retry_after=wait)
 
 
 def _membership(event: Any, user: str) -> str:
@@ -185,10 +185,10 @@ def _incoming_message(room: str, event: Mapping[str, Any], names: Mapping[str, s
     if kind not in _READABLE or not body:
         what = "encrypted" if event.get("type") == "m.room.encrypted" else str(kind or "").removeprefix("m.")
         return IncomingMessage(room, id, sender, what, "unreadable")
-    said = f"* {body}" if kind == "m.emote" else body
+    text = f"* {body}" if kind == "m.emote" else body
     # With three or more members in a room, the model must know who speaks.
     speaker = plain(names.get(sender, sender)) if len(names) > 2 else ""
-    return IncomingMessage(room, id, sender, said, speaker=speaker)
+    return IncomingMessage(room, id, sender, text, speaker=speaker)
 
 
 ADAPTER = MatrixAdapter

@@ -108,18 +108,18 @@ class RoomWorker:
                 counter = CommandContext(
                     self._own(place), await self._session(place), lambda: self._begin(place)
                 )
-                said = await run_command(counter, *command)
-            await self._say(place, said, f"{self._adapter.platform}:{first.event}")
+                answer = await run_command(counter, *command)
+            await self._say(place, answer, f"{self._adapter.platform}:{first.event}")
         elif first.kind == "unreadable":
-            said = _UNREADABLE.get(first.text, f"I can only read text, not this ({first.text or 'empty'}).")
-            await self._say(place, said, f"{self._adapter.platform}:{first.event}")
+            answer = _UNREADABLE.get(first.text, f"I can only read text, not this ({first.text or 'empty'}).")
+            await self._say(place, answer, f"{self._adapter.platform}:{first.event}")
             await self._settle(place, [first])
         else:
             await self._turn(place, list(takewhile(_is_plain, messages)))
 
     async def _turn(self, place: str, messages: Sequence[IncomingMessage]) -> None:
         session = await self._session(place) or await self._begin(place)
-        said: list[tuple[str, Message]] = [
+        turn_messages: list[tuple[str, Message]] = [
             (
                 f"{self._adapter.platform}:{message.event}",
                 {"role": "user", "content": text_for_model(message)},
@@ -134,14 +134,14 @@ class RoomWorker:
 
         async with self._typing(place):
             try:
-                exchange, count = await self._own(place).send_all(session, said, on_stored=on_stored)
+                exchange, count = await self._own(place).send_all(session, turn_messages, on_stored=on_stored)
             except PlimsollError as error:
                 if not stored:
                     raise
                 # The log has the messages and the failure; the next message is answered together with them.
                 _log.warning("No answer in %s: %s", place, error)
                 notice = f"I could not answer: {error.public} Send a message and I will try again."
-                await self._say(place, notice, said[stored - 1][0])
+                await self._say(place, notice, turn_messages[stored - 1][0])
                 await self._settle(place, messages[:stored])
                 return
             await self._say(place, answer_text(exchange), f"{exchange.session}:{exchange.last}")
@@ -246,7 +246,7 @@ def text_for_model(message: IncomingMessage) -> str:
 def answer_text(exchange: Exchange) -> str:
     """An answer as text for a chat."""
     text = text_of(exchange.answer).strip()
-    for mark, said in ((INTERRUPTED, _STOPPED), (LEFT, _STOPPED), (UNANSWERED, _FAILED)):
+    for mark, sentence in ((INTERRUPTED, _STOPPED), (LEFT, _STOPPED), (UNANSWERED, _FAILED)):
         if text.endswith(mark):
-            text = f"{text.removesuffix(mark).rstrip()}\n\n{said}"
+            text = f"{text.removesuffix(mark).rstrip()}\n\n{sentence}"
     return text.strip() or _SILENT

@@ -96,13 +96,13 @@ class TelegramAdapter(Adapter):
         self, message: Mapping[str, Any], place: str, id: str, speaker: object
     ) -> IncomingMessage | None:
         """The content of a message; None for joins, leaves and title changes."""
-        event, said = str(message["message_id"]), message.get("text") or message.get("caption") or ""
-        said = plain(str(said)).strip()
+        event, text = str(message["message_id"]), message.get("text") or message.get("caption") or ""
+        text = plain(str(text)).strip()
         media = next((name for name in _UNREADABLE if name in message), None)
-        if not said:
+        if not text:
             return IncomingMessage(place, event, id, media, "unreadable") if media else None
-        said = f"{said}\n[with a {media}, which cannot be read here]" if media else said
-        return IncomingMessage(place, event, id, said, speaker=plain(str(speaker)))
+        text = f"{text}\n[with a {media}, which cannot be read here]" if media else text
+        return IncomingMessage(place, event, id, text, speaker=plain(str(speaker)))
 
     async def _call(
         self, method: str, asked: Mapping[str, Any] | None = None, seconds: float = _RESPONSE_SECONDS
@@ -115,8 +115,8 @@ class TelegramAdapter(Adapter):
             )
             reply = answer.json()
         except httpx.HTTPError as error:
-            said = masked(str(error), [self._token]) or type(error).__name__
-            raise PlatformFailed(f"Telegram cannot be reached at {self._base}: {one_line(said)}") from None
+            reason = masked(str(error), [self._token]) or type(error).__name__
+            raise PlatformFailed(f"Telegram cannot be reached at {self._base}: {one_line(reason)}") from None
         except ValueError:
             raise PlatformFailed(f"Telegram at {self._base} returned invalid JSON.") from None
         if isinstance(reply, dict) and reply.get("ok"):
@@ -125,21 +125,21 @@ class TelegramAdapter(Adapter):
 
     def _failure(self, method: str, status: int, reply: Mapping[str, Any]) -> PlatformFailed:
         code = int(reply.get("error_code") or status)
-        said = one_line(masked(str(reply.get("description") or "no reason given"), [self._token]))
+        reason = one_line(masked(str(reply.get("description") or "no reason given"), [self._token]))
         if code in (401, 404) and method == "getMe":
             return PlatformRefused(
-                f"Telegram rejected the token ({said}). Set the variable that gateway.telegram.token names to "
+                f"Telegram rejected the token ({reason}). Set the variable that gateway.telegram.token names to "
                 "the token of the bot."
             )
         if code == 409:
             return PlatformFailed(
-                f"Another program reads this bot's messages ({said}). Stop it, or remove its webhook."
+                f"Another program reads this bot's messages ({reason}). Stop it, or remove its webhook."
             )
         kind = PlatformRefused if code in _REFUSED else PlatformFailed
         wait = None
         with suppress(TypeError, ValueError):
             wait = float((reply.get("parameters") or {})["retry_after"]) if code == 429 else None
-        return kind(f"Telegram rejected {method}: {said} ({code}).", retry_after=wait)
+        return kind(f"Telegram rejected {method}: {reason} ({code}).", retry_after=wait)
 
 
 class _Masking(logging.Filter):

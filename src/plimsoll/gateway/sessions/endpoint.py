@@ -39,14 +39,14 @@ class SessionEndpoint:
             operation = self._operations.get(scope["method"])
             if operation is None:
                 raise self._not_allowed(scope)
-            given = await read(operation, scope, receive, self._limits)
+            request = await read(operation, scope, receive, self._limits)
             caller = caller_in(scope)
             own = self._service().for_owner(caller.archive_owner, caller.actor)
             if operation is SEND:
-                await take_turn(own, given, key_of(scope), receive, send)
+                await take_turn(own, request, key_of(scope), receive, send)
                 return
             assert operation.run is not None
-            result = await operation.run(own, given)
+            result = await operation.run(own, request)
             await send_whole(send, operation.status, [JSON], jsontext.write(result))
         except Problem as error:
             await send_problem(send, error)

@@ -40,64 +40,64 @@ _ONE = "/sessions/{id}"
 _PAGE = 500  # messages of an export per read
 
 
-async def _compaction(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    session = await own.session(given.id)
-    return CompactionDetailResponse.of(await compaction_detail(own.archive, session.id, given.number))
+async def _compaction(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    session = await own.session(request.id)
+    return CompactionDetailResponse.of(await compaction_detail(own.archive, session.id, request.number))
 
 
-async def _preview(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    return CompactionDetailResponse.of(await own.preview(given.id, given.body.focus))
+async def _preview(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    return CompactionDetailResponse.of(await own.preview(request.id, request.body.focus))
 
 
-async def _drop(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    if given.body.preview:
-        actions = await own.actions(given.id)
-        return ActionResponse.model_validate(await actions.drop(given.body.messages, preview=True))
-    async with own.acting(given.id) as actions:
-        return ActionResponse.model_validate(await actions.drop(given.body.messages))
+async def _drop(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    if request.body.preview:
+        actions = await own.actions(request.id)
+        return ActionResponse.model_validate(await actions.drop(request.body.messages, preview=True))
+    async with own.acting(request.id) as actions:
+        return ActionResponse.model_validate(await actions.drop(request.body.messages))
 
 
-async def _edit(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    text, node = given.body.text, given.body.node
-    if given.body.preview:
-        actions = await own.actions(given.id)
+async def _edit(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    text, node = request.body.text, request.body.node
+    if request.body.preview:
+        actions = await own.actions(request.id)
         return ActionResponse.model_validate(await actions.edit_summary(text, node=node, preview=True))
-    async with own.acting(given.id) as actions:
+    async with own.acting(request.id) as actions:
         return ActionResponse.model_validate(await actions.edit_summary(text, node=node))
 
 
-async def _undo(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    if given.body.preview:
-        return ActionResponse.model_validate(await (await own.actions(given.id)).undo(preview=True))
-    async with own.acting(given.id) as actions:
+async def _undo(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    if request.body.preview:
+        return ActionResponse.model_validate(await (await own.actions(request.id)).undo(preview=True))
+    async with own.acting(request.id) as actions:
         return ActionResponse.model_validate(await actions.undo())
 
 
-async def _redo(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    if given.body.preview:
-        return ActionResponse.model_validate(await (await own.actions(given.id)).redo(preview=True))
-    async with own.acting(given.id) as actions:
+async def _redo(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    if request.body.preview:
+        return ActionResponse.model_validate(await (await own.actions(request.id)).redo(preview=True))
+    async with own.acting(request.id) as actions:
         return ActionResponse.model_validate(await actions.redo())
 
 
-async def _summary(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    for item in await own.view(given.id):
+async def _summary(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    for item in await own.view(request.id):
         if item.node and is_summary(item.message):
             author = (await own.archive.node(item.node)).details.get("author", "")
             return SummaryResponse(node=item.node, text=editable_text(item.message), author=author)
     return SummaryResponse(node=None, text="", author="")
 
 
-async def _actions(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    await own.session(given.id)
-    found = await own.archive.actions(given.id, limit=given.query.limit)
+async def _actions(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    await own.session(request.id)
+    found = await own.archive.actions(request.id, limit=request.query.limit)
     return ActionsResponse.model_validate({"actions": found})
 
 
-async def _export(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    session, format = await own.session(given.id), given.query.format
-    if given.query.view:
-        messages = [item.message for item in await own.view(given.id)]
+async def _export(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    session, format = await own.session(request.id), request.query.format
+    if request.query.view:
+        messages = [item.message for item in await own.view(request.id)]
     else:
         messages = await _whole_log(own, session)
     content: dict[str, Any] | str
@@ -105,7 +105,7 @@ async def _export(own: OwnerSessions, given: OperationInput) -> BaseModel:
         content = "".join(await asyncio.to_thread(list, markdown(messages, session.title)))
     else:
         content = await asyncio.to_thread(_encoded, messages, session, format)
-    await (await own.actions(given.id)).exported(format, view=given.query.view)
+    await (await own.actions(request.id)).exported(format, view=request.query.view)
     return ExportResponse(format=format, content=content)
 
 

@@ -47,76 +47,76 @@ from plimsoll.gateway.sessions.owner_sessions import OwnerSessions
 from plimsoll.sessions import MessageFilter
 
 
-async def _create(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    created = await own.create(title=given.body.title, prompt=given.body.system_prompt)
+async def _create(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    created = await own.create(title=request.body.title, prompt=request.body.system_prompt)
     return SessionResponse.model_validate(created)
 
 
-async def _list(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    sessions = await own.sessions(**dict(given.query))
+async def _list(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    sessions = await own.sessions(**dict(request.query))
     figures = await own.archive.figures([session.id for session in sessions])
     listed = [ListedSessionResponse.of(*pair) for pair in zip(sessions, figures, strict=True)]
     return SessionsResponse(sessions=listed)
 
 
-async def _read(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    return SessionResponse.model_validate(await own.session(given.id))
+async def _read(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    return SessionResponse.model_validate(await own.session(request.id))
 
 
-async def _delete(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    return DeletedResponse(id=given.id, kept_for_forks=await own.delete(given.id))
+async def _delete(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    return DeletedResponse(id=request.id, kept_for_forks=await own.delete(request.id))
 
 
-async def _log(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    first, after = given.query.first, given.query.first + given.query.limit
-    total = (await own.session(given.id)).messages
-    page = await own.log(given.id, first, min(after - 1, total))
+async def _log(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    first, after = request.query.first, request.query.first + request.query.limit
+    total = (await own.session(request.id)).messages
+    page = await own.log(request.id, first, min(after - 1, total))
     messages: list[ClippedMessageResponse] | list[StoredMessageResponse]
-    if given.query.clip is not None:
-        messages = await asyncio.to_thread(lambda: [clipped(entry, given.query.clip) for entry in page])
+    if request.query.clip is not None:
+        messages = await asyncio.to_thread(lambda: [clipped(entry, request.query.clip) for entry in page])
     else:
         messages = [StoredMessageResponse.model_validate(entry) for entry in page]
     return LogResponse(messages=messages, next=after if after <= total else None, total=total)
 
 
-async def _view(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    items = [ViewItemResponse.model_validate(item) for item in await own.view(given.id)]
+async def _view(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    items = [ViewItemResponse.model_validate(item) for item in await own.view(request.id)]
     return ViewResponse(messages=items, tokens=sum(item.tokens for item in items))
 
 
-async def _compactions(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    events = await own.compactions(given.id, limit=given.query.limit)
+async def _compactions(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    events = await own.compactions(request.id, limit=request.query.limit)
     return CompactionsResponse.model_validate({"compactions": events})
 
 
-async def _compact(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    return CompactionResponse.model_validate(await own.compact(given.id, given.body.focus))
+async def _compact(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    return CompactionResponse.model_validate(await own.compact(request.id, request.body.focus))
 
 
-async def _fork(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    forked = await own.fork(given.id, at=given.body.at, title=given.body.title)
+async def _fork(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    forked = await own.fork(request.id, at=request.body.at, title=request.body.title)
     return SessionResponse.model_validate(forked)
 
 
-async def _pins(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    return PinsResponse(pins=await own.pins(given.id))
+async def _pins(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    return PinsResponse(pins=await own.pins(request.id))
 
 
-async def _pin(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    return PinsResponse(pins=await own.pin(given.id, given.number))
+async def _pin(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    return PinsResponse(pins=await own.pin(request.id, request.number))
 
 
-async def _unpin(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    return PinsResponse(pins=await own.unpin(given.id, given.number))
+async def _unpin(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    return PinsResponse(pins=await own.unpin(request.id, request.number))
 
 
-async def _search(own: OwnerSessions, given: OperationInput) -> BaseModel:
-    wanted = given.query.model_dump(exclude_unset=True)
+async def _search(own: OwnerSessions, request: OperationInput) -> BaseModel:
+    wanted = request.query.model_dump(exclude_unset=True)
     chosen = MessageFilter(
         **{name: wanted.pop(name) for name in ("tool", "file", "errors") if name in wanted}
     )
     accepts = None if chosen.is_empty else chosen
-    query = SearchQuery(**wanted, session=given.id or None, accepts=accepts)
+    query = SearchQuery(**wanted, session=request.id or None, accepts=accepts)
     return HitsResponse.model_validate(await own.search(query))
 
 

@@ -157,7 +157,7 @@ class OwnerSessions:
     async def send_all(
         self,
         id: str,
-        said: Sequence[tuple[str, Message]],
+        messages: Sequence[tuple[str, Message]],
         *,
         emit: Emit = ignore_event,
         on_stored: OnStored = ignore_event,
@@ -166,8 +166,8 @@ class OwnerSessions:
         session = await self.session(id)
         async with self._open_sessions.turn(self._archive, id) as opened:
             if not session.title:
-                await self._archive.update_session(id, title=title_of(message for _, message in said))
-            return await opened.conversation.exchange_all(said, emit, on_stored=on_stored)
+                await self._archive.update_session(id, title=title_of(message for _, message in messages))
+            return await opened.conversation.exchange_all(messages, emit, on_stored=on_stored)
 
     async def end(self, id: str) -> None:
         """End a session for good and notify its engine; another session replaces it."""

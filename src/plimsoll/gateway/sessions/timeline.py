@@ -89,9 +89,9 @@ class TimelineResponse(SessionModel):
     pins: list[MessageNumber]
 
 
-async def read_timeline(own: OwnerSessions, given: Any) -> TimelineResponse:
+async def read_timeline(own: OwnerSessions, request: Any) -> TimelineResponse:
     """The timeline of a session from message `first` on."""
-    outline = await own.outline(given.id, given.query.first)
+    outline = await own.outline(request.id, request.query.first)
     session, archive = outline.session, own.archive
     window, threshold = own.limits_for(session.model)
     return TimelineResponse(

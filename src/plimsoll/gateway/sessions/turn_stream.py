@@ -38,7 +38,7 @@ NamedEvent = tuple[str, dict[str, Any]]
 
 
 async def take_turn(
-    own: OwnerSessions, given: OperationInput, key: str, receive: Receive, send: Send
+    own: OwnerSessions, request: OperationInput, key: str, receive: Receive, send: Send
 ) -> None:
     """Send the request's message to the session, and respond."""
     events: asyncio.Queue[NamedEvent | None] = asyncio.Queue()
@@ -49,18 +49,18 @@ async def take_turn(
             events.put_nowait((shown[0], dict(shown[1])))
 
     def on_stored(number: int) -> None:
-        events.put_nowait(("accepted", dict(AcceptedEvent(session=given.id, number=number))))
+        events.put_nowait(("accepted", dict(AcceptedEvent(session=request.id, number=number))))
 
-    message: Message = {"role": "user", "content": given.body.model_dump()["content"]}
-    turn = own.begin(given.id, message, key=key, emit=emit, on_stored=on_stored)
+    message: Message = {"role": "user", "content": request.body.model_dump()["content"]}
+    turn = own.begin(request.id, message, key=key, emit=emit, on_stored=on_stored)
     turn.add_done_callback(lambda _: events.put_nowait(None))
     gone = asyncio.create_task(disconnected(receive))
     answering = asyncio.create_task(
-        _streamed(turn, events, send) if given.body.stream else _whole(turn, send)
+        _streamed(turn, events, send) if request.body.stream else _whole(turn, send)
     )
     try:
         await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not answering.done() and given.body.on_disconnect == "cancel":
+        if not answering.done() and request.body.on_disconnect == "cancel":
             turn.cancel()
             await asyncio.wait({turn})
         if answering.done():

@@ -121,11 +121,11 @@ class TextLines(logging.Formatter):
         facts = getattr(record, "fields", None)
         moment = time.strftime("%H:%M:%S", time.localtime(record.created))
         if not isinstance(facts, Mapping):
-            said = f"{moment} {record.levelname.lower()} {_escaped(record.getMessage())}"
+            text = f"{moment} {record.levelname.lower()} {_escaped(record.getMessage())}"
             if not record.exc_info:
-                return said
+                return text
             traceback = self.formatException(record.exc_info).split("\n")
-            return "\n".join([said, *(f"    {_escaped(line)}" for line in traceback)])
+            return "\n".join([text, *(f"    {_escaped(line)}" for line in traceback)])
         asked = f"{_value(facts['method'])} {_value(facts['path'])}"
         head = f"{moment} {asked} {facts.get('status', '-')} {facts['seconds']:.2f} s"
         return " ".join((head, *(f"{name}={_value(value)}" for name, value in _short_facts(facts))))

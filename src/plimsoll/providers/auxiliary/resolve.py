@@ -230,8 +230,8 @@ class _SummaryModelSearch:
             )
         if stated and not card.known:
             return stated
-        given = window_at(endpoint.provider)
-        limits = (card.prompt_limit, stated, None if stated else given)
+        window = window_at(endpoint.provider)
+        limits = (card.prompt_limit, stated, None if stated else window)
         return min(limit for limit in limits if limit is not None)
 
 

@@ -150,8 +150,8 @@ class Auxiliary:
         """Record a failure. Returns it as a sentence."""
         if isinstance(error, AuthenticationFailed | QuotaExhausted):
             model.paused_until = self.clock() + self.pause
-        said = redact(str(error))
-        sentence = said if model.candidate.endpoint.model in said else f"{model.title}: {said}"
+        reason = redact(str(error))
+        sentence = reason if model.candidate.endpoint.model in reason else f"{model.title}: {reason}"
         self._notes[sentence] = None
         return sentence
 
@@ -245,8 +245,8 @@ class OneSummary:
             self._service.failed(main, error)
             raise
         except ContextOverflow as error:
-            said = "\n".join(map(text_of, request.messages))
-            main.learn(error, estimate_messages_tokens_rough(request.messages), said)
+            text = "\n".join(map(text_of, request.messages))
+            main.learn(error, estimate_messages_tokens_rough(request.messages), text)
             raise SummaryFailed(self._service.failed(main, error)) from error
         except (ProviderError, UserError, SummaryFailed) as error:
             raise SummaryFailed(self._service.failed(main, error)) from error

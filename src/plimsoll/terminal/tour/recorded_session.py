@@ -164,5 +164,5 @@ class RecordedSession:
 def _line_of(message: Message) -> str:
     """A message in one line."""
     calls = tool_calls(message)
-    said = " ".join(text_of(message).split())
-    return f"{message.get('role')}: {call_line(calls[0]) if calls else said}"
+    text = " ".join(text_of(message).split())
+    return f"{message.get('role')}: {call_line(calls[0]) if calls else text}"

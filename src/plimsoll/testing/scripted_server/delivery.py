@@ -92,8 +92,8 @@ async def _stream(
             data = events[half].encode().rstrip()
             await connection.chunk(data[: -max(2, len(data) // 3)] + b"\n\n")
         case "stream_error":
-            said = _breakdown(provider, fault)
-            await connection.chunk(provider.failure_event(said.kind, said.message).encode())
+            breakdown = _breakdown(provider, fault)
+            await connection.chunk(provider.failure_event(breakdown.kind, breakdown.message).encode())
     await connection.end()
 
 

@@ -108,8 +108,8 @@ class OpenAiProvider(ScriptedProvider):
         if refusal.said_by == "router":
             return {"error": {"message": refusal.message, "code": refusal.status}}
         if refusal.said_by == "provider":
-            said = {**anthropic.encode_error(refusal.kind, refusal.message), "request_id": request_id}
-            metadata = {"raw": json.dumps(said), "provider_name": "Anthropic"}
+            body = {**anthropic.encode_error(refusal.kind, refusal.message), "request_id": request_id}
+            metadata = {"raw": json.dumps(body), "provider_name": "Anthropic"}
             return {
                 "error": {"message": "Provider returned error", "code": refusal.status, "metadata": metadata}
             }

@@ -55,9 +55,9 @@ def _planned(arguments: Arguments, place: Workspace) -> tuple[dict[Path, Text], 
     before: dict[Path, Text] = {}
     after: dict[Path, str] = {}
     edits = list(_edits(arguments))
-    for number, (given, edit) in enumerate(edits, start=1):
+    for number, (named, edit) in enumerate(edits, start=1):
         try:
-            path = _existing(given, place)
+            path = _existing(named, place)
             if path not in before:
                 before[path] = _read(path, place)
                 after[path] = before[path].text
@@ -100,20 +100,20 @@ def _edits(arguments: Arguments) -> Iterator[tuple[str, Edit]]:
         raise EditMismatch("give either old_string and new_string, or edits")
     if single and not ("old_string" in arguments and "new_string" in arguments):
         raise EditMismatch("old_string and new_string belong together")
-    given = arguments.get("edits") or ([arguments] if single else [])
-    if not given:
+    edits = arguments.get("edits") or ([arguments] if single else [])
+    if not edits:
         raise EditMismatch("there is nothing to do: give old_string and new_string, or edits")
-    for edit in given:
+    for edit in edits:
         path = edit.get("path") or arguments.get("path")
         if not path:
             raise EditMismatch("path is missing")
         yield path, Edit(edit["old_string"], edit["new_string"], bool(edit.get("replace_all")))
 
 
-def _existing(given: str, place: Workspace) -> Path:
-    if "\0" in given:
+def _existing(name: str, place: Workspace) -> Path:
+    if "\0" in name:
         raise EditMismatch("the path contains a NUL character")
-    path = place.resolve(given)
+    path = place.resolve(name)
     if not path.exists():
         raise EditMismatch(missing(path, place))
     problem = unwritable(path, place)

@@ -183,8 +183,8 @@ class McpConnection:
 
     def _error_message(self, what: str, quotes: bool = True) -> str:
         """An error message about this server, with the last output of its program and without secrets."""
-        said = self._log.last() if quotes and self._log is not None else ""
-        text = f"the MCP server {self.name!r} {what}" + (f"; it says: {said}" if said else "")
+        log = self._log.last() if quotes and self._log is not None else ""
+        text = f"the MCP server {self.name!r} {what}" + (f"; it says: {log}" if log else "")
         return self._filled.masked(text) if self._filled is not None else text
 
 

@@ -136,12 +136,14 @@ async def _run(argv: list[str], wanted: SearchRequest, environment: Mapping[str,
             errors=errors,
         )
         errors.seek(0)
-        said = errors.read(2_000).decode("utf-8", "replace").strip()
+        message = errors.read(2_000).decode("utf-8", "replace").strip()
     if code is None:
         return SearchResults(tuple(lines.hits[: wanted.max_hits]), is_all=False, timed_out=not lines.is_full)
     # 1 means "nothing found". ripgrep also returns 2 for a single unreadable file.
     if code not in (0, 1) and not lines.hits:
-        raise SearchFailed(said.splitlines()[-1][:500] if said else f"the search ended with exit code {code}")
+        raise SearchFailed(
+            message.splitlines()[-1][:500] if message else f"the search ended with exit code {code}"
+        )
     return SearchResults(tuple(lines.hits[: wanted.max_hits]), is_all=not lines.is_full)
 
 

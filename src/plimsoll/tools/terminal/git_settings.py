@@ -24,8 +24,8 @@ _OVERRIDDEN = {
 
 def with_reading_settings(environment: Mapping[str, str]) -> dict[str, str]:
     """An environment in which git ignores the settings of a repository that can be overridden."""
-    given = environment.get("GIT_CONFIG_COUNT", "0")
-    first = int(given) if given.isdecimal() else 0
+    count = environment.get("GIT_CONFIG_COUNT", "0")
+    first = int(count) if count.isdecimal() else 0
     more = {"GIT_CONFIG_COUNT": str(first + len(_OVERRIDDEN))}
     for number, (name, value) in enumerate(_OVERRIDDEN.items(), start=first):
         more |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}

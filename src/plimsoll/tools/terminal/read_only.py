@@ -157,8 +157,8 @@ def approval_reason(
             return found
         directory = directory / folder
     if not program.is_text or _has_pattern(command):
-        given = [*call.paths, *call.values]
-        if found := _path_doubt(given, directory, paths, names=program.names):
+        named = [*call.paths, *call.values]
+        if found := _path_doubt(named, directory, paths, names=program.names):
             return found
         if reason := paths.tree_problem(_trees(call, directory), directory):
             return ApprovalReason(reason)

@@ -168,16 +168,16 @@ def _slim(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _notices(log: _SessionLog, left: int) -> list[str]:
-    said = []
+    notices = []
     if log.main and log.side:
-        said.append(f"{counted(len(log.side), 'message', 'messages')} of side chains (sub-agents) skipped")
+        notices.append(f"{counted(len(log.side), 'message', 'messages')} of side chains (sub-agents) skipped")
     if left:
-        said.append(f"{counted(left, 'message', 'messages')} skipped: on an abandoned branch")
+        notices.append(f"{counted(left, 'message', 'messages')} skipped: on an abandoned branch")
     if log.summaries:
-        said.append(
+        notices.append(
             f"{counted(log.summaries, 'summary', 'summaries')} by Claude Code skipped: the original turns are read"
         )
-    return said
+    return notices
 
 
 def _active(entries: list[_SessionEntry], log: _SessionLog) -> list[_SessionEntry]:
@@ -243,8 +243,8 @@ def _merged(entries: list[_SessionEntry]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     place: dict[str, int] = {}
     for entry in entries:
-        said = entry.message["content"]
-        message = {"role": entry.message["role"], "content": said, "is_meta": entry.is_meta}
+        content = entry.message["content"]
+        message = {"role": entry.message["role"], "content": content, "is_meta": entry.is_meta}
         reply = entry.reply_id
         if reply is None or reply not in place:
             if reply is not None:

@@ -130,9 +130,9 @@ class _RolloutLog:
             self.project = payload["cwd"] if isinstance(payload.get("cwd"), str) else None
             base = payload.get("base_instructions")
             texts = [base.get("text") if isinstance(base, dict) else base, payload.get("instructions")]
-            said = "\n\n".join(text for text in texts if isinstance(text, str) and text)
-            if said:
-                self.messages.append({"role": "system", "content": said})
+            prompt = "\n\n".join(text for text in texts if isinstance(text, str) and text)
+            if prompt:
+                self.messages.append({"role": "system", "content": prompt})
 
     def item(self, item: dict[str, Any], line: int) -> None:
         kind = str(item.get("type"))
@@ -140,8 +140,8 @@ class _RolloutLog:
             self._message(item)
         elif kind in _OF_PROVIDER:
             self._answered_call(kind, item, line)
-        elif kind == "agent_message" and (said := _content(item.get("content"))):
-            self.messages.append({"role": "user", "name": "meta", "content": said})
+        elif kind == "agent_message" and (content := _content(item.get("content"))):
+            self.messages.append({"role": "user", "name": "meta", "content": content})
         elif kind.endswith("_output") and isinstance(item.get("call_id"), str):
             self.messages.append(_result(item))
         elif kind.endswith("_call"):
@@ -182,8 +182,8 @@ class _RolloutLog:
             content = f"{text_of(last)}\n\n{text_of({'content': content})}"
             self.messages[-1] = {**last, "content": content}
         else:
-            said: Message = {"role": role, "content": content}
-            self.messages.append({**said, "name": "meta"} if _is_injected(said) else said)
+            message: Message = {"role": role, "content": content}
+            self.messages.append({**message, "name": "meta"} if _is_injected(message) else message)
 
     def _answered_call(self, kind: str, item: dict[str, Any], line: int) -> None:
         """A tool that the provider ran: the item is the call and its result."""
@@ -206,18 +206,18 @@ class _RolloutLog:
             self.messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
 
     def notices(self) -> list[str]:
-        said = []
+        sentences = []
         if count := self.passed_over["compaction"]:
-            said.append(
+            sentences.append(
                 f"{counted(count, 'summary', 'summaries')} by Codex skipped: the original turns are read"
             )
         if count := self.passed_over["reasoning"]:
-            said.append(f"{counted(count, 'reasoning item', 'reasoning items')} skipped: encrypted")
+            sentences.append(f"{counted(count, 'reasoning item', 'reasoning items')} skipped: encrypted")
         if self.rolled_back:
-            said.append(
+            sentences.append(
                 f"{counted(self.rolled_back, 'message', 'messages')} skipped: rolled back by the user"
             )
-        return said
+        return sentences
 
 
 def _take(log: _RolloutLog, record: dict[str, Any], line: int) -> None:

@@ -45,8 +45,8 @@ class CopilotFormat(TranscriptFormat):
         for _, record in log_records(records, source, self):
             data = record.get("data")
             log.take(text_in(record.get("type")), data if isinstance(data, dict) else {}, record.get("id"))
-        said = [f"{counted(log.rewound, 'message', 'messages')} skipped: taken back by the user"]
-        notices = said if log.rewound else []
+        sentences = [f"{counted(log.rewound, 'message', 'messages')} skipped: taken back by the user"]
+        notices = sentences if log.rewound else []
         messages = [message for _, message in log.messages]
         yield from_log(messages, source, self, log.session, log.model, notices, log.project)
 

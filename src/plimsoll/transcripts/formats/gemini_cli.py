@@ -123,8 +123,8 @@ def _contents(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The contents that the session sends: one per message, and one for the results of its calls."""
     contents: list[dict[str, Any]] = []
     for message in messages:
-        said = message.get("content")
-        parts = [{"text": said}] if isinstance(said, str) and said else objects_in(said)
+        content = message.get("content")
+        parts = [{"text": content}] if isinstance(content, str) and content else objects_in(content)
         calls = objects_in(message.get("toolCalls"))
         parts += [_call_part(call) for call in calls]
         if parts:
@@ -155,8 +155,8 @@ def _results(call: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _reply(parts: Sequence[dict[str, Any]], stamp: SessionStamp) -> dict[str, Any]:
     calls = [part["functionCall"] for part in parts if "functionCall" in part]
-    said = [part for part in parts if "functionCall" not in part]
-    reply: dict[str, Any] = {"content": said, "model": stamp.model or "gemini"}
+    content = [part for part in parts if "functionCall" not in part]
+    reply: dict[str, Any] = {"content": content, "model": stamp.model or "gemini"}
     if calls:
         reply["toolCalls"] = [
             {

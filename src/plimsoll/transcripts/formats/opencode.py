@@ -44,7 +44,7 @@ class OpenCodeFormat(TranscriptFormat):
             info, messages = record.get("info") or {}, objects_in(record.get("messages"))
             models = [text_in(_info(message).get("modelID")) for message in messages]
             yield from_log(
-                [said for message in messages for said in _messages(message)],
+                [canonical for message in messages for canonical in _messages(message)],
                 source,
                 self,
                 text_in(info.get("id")) or None,
@@ -84,19 +84,19 @@ def _messages(message: dict[str, Any]) -> Iterator[Message]:
 
 def _user_messages(parts: list[dict[str, Any]]) -> Iterator[Message]:
     """The user's text, and the text that OpenCode added to it."""
-    said: list[Part] = []
+    content: list[Part] = []
     for part in parts:
         if part.get("type") == "text" and text_in(part.get("text")):
             if part.get("synthetic") is True:
                 yield {"role": "user", "name": "meta", "content": part["text"]}
             else:
-                said.append({"type": "text", "text": part["text"]})
+                content.append({"type": "text", "text": part["text"]})
         elif part.get("type") == "file" and text_in(part.get("url")).startswith("data:image/"):
-            said.append({"type": "image_url", "image_url": {"url": part["url"]}})
-    if len(said) == 1 and said[0]["type"] == "text":
-        yield {"role": "user", "content": said[0]["text"]}
-    elif said:
-        yield {"role": "user", "content": said}
+            content.append({"type": "image_url", "image_url": {"url": part["url"]}})
+    if len(content) == 1 and content[0]["type"] == "text":
+        yield {"role": "user", "content": content[0]["text"]}
+    elif content:
+        yield {"role": "user", "content": content}
 
 
 def _answer(texts: list[str], tools: list[dict[str, Any]]) -> Iterator[Message]:

@@ -48,10 +48,10 @@ class OpenHandsFormat(TranscriptFormat):
         )
         for _, event in log_records(flat, source, self):
             log.take(event)
-        said = [
+        notices = [
             f"{counted(log.condensed, 'summary', 'summaries')} by OpenHands skipped: the original turns are read"
         ]
-        yield from_log(log.messages, source, self, notices=said if log.condensed else ())
+        yield from_log(log.messages, source, self, notices=notices if log.condensed else ())
 
 
 class _ConversationLog:
@@ -74,10 +74,10 @@ class _ConversationLog:
             text = text_in(prompt.get("text")) if isinstance(prompt, dict) else text_in(prompt)
             if text:
                 self.messages.append({"role": "system", "content": text})
-        elif kind == "MessageEvent" and isinstance(said := event.get("llm_message"), dict):
-            content = _content(said.get("content"))
-            if content and said.get("role") in ("user", "assistant", "system"):
-                self.messages.append({"role": said["role"], "content": content})
+        elif kind == "MessageEvent" and isinstance(message := event.get("llm_message"), dict):
+            content = _content(message.get("content"))
+            if content and message.get("role") in ("user", "assistant", "system"):
+                self.messages.append({"role": message["role"], "content": content})
         elif kind == "Condensation":
             self.condensed += 1
 

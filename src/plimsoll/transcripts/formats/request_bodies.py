@@ -70,5 +70,5 @@ class GeminiBodyFormat(RequestBodyFormat):
 def canonical_messages(dialect: Dialect, body: dict[str, Any]) -> list[Message]:
     """The conversation in a body. Raises `InvalidConversation`."""
     wire = dialect.messages(body)
-    said = [message for index in range(len(wire)) for message in dialect.canonical(wire, index)]
-    return [*dialect.lead(body), *said]
+    messages = [message for index in range(len(wire)) for message in dialect.canonical(wire, index)]
+    return [*dialect.lead(body), *messages]

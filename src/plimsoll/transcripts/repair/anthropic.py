@@ -142,8 +142,8 @@ def _call(block: Block, place: str, ids: CallIds, found: FindingList) -> Block:
             place, f"the tool name {shown_value(name)} is illegal", f"Renamed it to {repaired['name']!r}"
         )
     if not isinstance(block.get("input"), dict):
-        given = block.get("input")
-        repaired["input"] = input_of(given if isinstance(given, str) else "")
+        arguments = block.get("input")
+        repaired["input"] = input_of(arguments if isinstance(arguments, str) else "")
         found.add(place, f"the input of the call {new_id!r} is not an object", "Wrapped it in one")
     return repaired
 
@@ -187,18 +187,18 @@ def _without_thinking(blocks: list[Block], place: str, found: FindingList) -> li
 def _paired(messages: list[WireMessage], found: FindingList) -> list[WireMessage]:
     """Answer each call at the beginning of the next message, and remove all other results."""
     repaired: list[WireMessage] = []
-    taken: set[int] = set()  # results that were moved to their calls
+    moved: set[int] = set()  # results that were moved to their calls
     for index, message in enumerate(messages):
         calls = _open_calls(repaired)
-        answer = _answers(calls, messages[index:], taken, f"message {index}", found)
+        answer = _answers(calls, messages[index:], moved, f"message {index}", found)
         if answer and message["role"] == "assistant":
             repaired.append({"role": "user", "content": answer})
             answer = []
-        message = _answering(message, answer, taken, f"message {index + 1}", found)
+        message = _answering(message, answer, moved, f"message {index + 1}", found)
         if message["content"]:
             repaired.append(message)
     if calls := _open_calls(repaired):
-        answer = _answers(calls, [], taken, f"message {len(messages)}", found)
+        answer = _answers(calls, [], moved, f"message {len(messages)}", found)
         repaired.append({"role": "user", "content": answer})
     return repaired
 
@@ -218,11 +218,11 @@ def _blocks(message: WireMessage, kind: str) -> list[Block]:
 
 
 def _answering(
-    message: WireMessage, answer: list[Block], taken: set[int], place: str, found: FindingList
+    message: WireMessage, answer: list[Block], moved: set[int], place: str, found: FindingList
 ) -> WireMessage:
     """The message with only these results, at its beginning."""
     for block in _blocks(message, "tool_result"):
-        if id(block) not in taken:
+        if id(block) not in moved:
             answered = shown_value(block.get("tool_use_id"))
             problem = (
                 f"the tool result for {answered} has no preceding call, or the call already has a result"
@@ -234,14 +234,14 @@ def _answering(
     new = [*answer, *(block for block in content if block.get("type") != "tool_result")]
     if [id(block) for block in new] == [id(block) for block in content]:
         return message
-    own = [block for block in content if id(block) in taken]
+    own = [block for block in content if id(block) in moved]
     if any(block.get("type") != "tool_result" for block in content[: len(own)]):
         found.add(place, "tool results do not come first", "Moved them to the beginning")
     return {**message, "content": new}
 
 
 def _answers(
-    calls: list[str], following: list[WireMessage], taken: set[int], place: str, found: FindingList
+    calls: list[str], following: list[WireMessage], moved: set[int], place: str, found: FindingList
 ) -> list[Block]:
     """A result for each call: the first one that follows, or a stub."""
     results: dict[str, Block] = {}
@@ -260,7 +260,7 @@ def _answers(
             found.add(
                 place, f"the result of the tool call {call!r} comes too late", "Moved it after the call"
             )
-        taken.add(id(result))
+        moved.add(id(result))
         answer.append(result)
     return answer
 

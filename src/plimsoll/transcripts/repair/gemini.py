@@ -28,8 +28,8 @@ _ROLES = {
 
 def repair_gemini(body: dict[str, Any], found: FindingList, is_portable: bool, model: str) -> dict[str, Any]:
     """The body with contents that Google accepts."""
-    given = body.get("contents")
-    contents = _sound(given if isinstance(given, list) else [], found)
+    listed = body.get("contents")
+    contents = _sound(listed if isinstance(listed, list) else [], found)
     if is_portable:
         contents = [_unsigned(content, index, found) for index, content in enumerate(contents)]
     contents = _paired(contents, found)
@@ -39,9 +39,9 @@ def repair_gemini(body: dict[str, Any], found: FindingList, is_portable: bool, m
     return {**body, "contents": contents}
 
 
-def _sound(given: list[Any], found: FindingList) -> list[Content]:
+def _sound(turns: list[Any], found: FindingList) -> list[Content]:
     contents: list[Content] = []
-    for index, content in enumerate(given):
+    for index, content in enumerate(turns):
         place = f"content {index + 1}"
         if not isinstance(content, dict):
             found.add(place, "it is not an object", "Removed it")

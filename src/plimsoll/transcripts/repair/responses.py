@@ -47,10 +47,10 @@ def repair_responses(
     body: dict[str, Any], found: FindingList, is_portable: bool, _model: str
 ) -> dict[str, Any]:
     """The body with items that the API accepts."""
-    given = body.get("input")
-    if not isinstance(given, list):
+    listed = body.get("input")
+    if not isinstance(listed, list):
         return body
-    items = _sound(given, found)
+    items = _sound(listed, found)
     items = _without_foreign_content(items, found, is_portable)
     items = _paired(_with_call_ids(items, found), found)
     items = _with_legal_ids(items, found)
@@ -58,13 +58,13 @@ def repair_responses(
     return {**body, "input": items}
 
 
-def _sound(given: Sequence[Any], found: FindingList) -> list[Item]:
+def _sound(listed: Sequence[Any], found: FindingList) -> list[Item]:
     items: list[Item] = []
-    for index, item in enumerate(given):
+    for index, item in enumerate(listed):
         place = f"item {index + 1}"
         if not isinstance(item, dict) or not isinstance(item.get("type", item.get("role")), str):
             found.add(place, "it is not an item", "Removed it")
-        elif item.get("type") == TRIGGER and index < len(given) - 1:
+        elif item.get("type") == TRIGGER and index < len(listed) - 1:
             found.add(place, "a compaction request is not the last item", "Removed the item")
         elif item.get("type", "message") == "message":
             if (message := _message(item, place, found)) is not None:

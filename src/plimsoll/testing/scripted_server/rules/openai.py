@@ -263,13 +263,13 @@ def _overflow(checked: CheckedRequest) -> Iterator[Refusal]:
     if card.family == "claude":
         if prompt + limit > card.window:
             of_tools = f", {tools} of tool input" if tools else ""
-            said = bad(
+            refusal = bad(
                 f"This endpoint's maximum context length is {card.window} tokens. However, you requested about "
                 f"{prompt + limit} tokens ({prompt - tools} of text input{of_tools}, {limit} in the output). Please "
                 f'reduce the length of either one, or use the "middle-out" transform to compress your prompt '
                 f"automatically."
             )
-            yield replace(said, said_by="router")
+            yield replace(refusal, said_by="router")
         return
     if prompt > card.prompt_limit:
         if card.prompt_limit < card.window:
