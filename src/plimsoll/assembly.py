@@ -392,8 +392,8 @@ def _server_notices(problems: Mapping[str, str]) -> Iterator[str]:
         without = ", ".join(sorted(problems))
         yield f"{NEEDS_PACKAGE}: {install_command('mcp')}. The chat continues without the tools of {without}."
         return
-    for name, why in sorted(problems.items()):
+    for name, reason in sorted(problems.items()):
         key = f"mcp_servers.{name}"
         off = f"plimsoll config set {shlex.quote(f'{key}.enabled')} false"
         advice = f"correct {key} in config.yaml, or disable it with `{off}`"
-        yield f"{why.rstrip('.')}. The chat continues without the tools of {name}; {advice}."
+        yield f"{reason.rstrip('.')}. The chat continues without the tools of {name}; {advice}."

@@ -110,8 +110,8 @@ def compact(
     )
     tokens = request.tokens if current_tokens is None else current_tokens
     if only_if_due and not engine.should_compress(tokens):
-        why = f"{tokens:,} tokens are below the threshold of {engine.threshold_tokens:,}"
-        return CompactedRequest(body, body[spoken.messages_field], unchanged(request, tokens, why))
+        reason = f"{tokens:,} tokens are below the threshold of {engine.threshold_tokens:,}"
+        return CompactedRequest(body, body[spoken.messages_field], unchanged(request, tokens, reason))
     compacted = engine.compress(request.messages, tokens, focus, request.tools_tokens)
     report = engine.last_report
     assert report is not None  # every call sets one
@@ -120,10 +120,10 @@ def compact(
     return CompactedRequest(body, body[spoken.messages_field], report)
 
 
-def unchanged(request: WireRequest, tokens: int, why: str) -> CompactionReport:
+def unchanged(request: WireRequest, tokens: int, reason: str) -> CompactionReport:
     """The report of an unchanged request."""
     count = len(request.messages)
-    return CompactionReport("unchanged", why, count, count, tokens, tokens)
+    return CompactionReport("unchanged", reason, count, count, tokens, tokens)
 
 
 def _with_note_first(lead: Sequence[Message]) -> tuple[Message, ...]:

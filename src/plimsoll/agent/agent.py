@@ -113,13 +113,13 @@ class Agent:
         trigger: str,
         focus: str | None = None,
         *,
-        why: str = "",
+        trigger_reason: str = "",
         deadline: float | None = None,
         counted: int = 0,
     ) -> CompactionEvent:
         """Compact the view now. The event describes the result.
 
-        `why` goes into the event. `counted` is the provider's count, if it is higher than this process knows. Raises
+        `trigger_reason` goes into the event. `counted` is the provider's count, if it is higher than this process knows. Raises
         `TimeoutError` if there is no compacted view within the deadline; the engine gets most of it, so that the
         built-in one can replace an engine that hangs.
         """
@@ -131,8 +131,8 @@ class Agent:
                 attempt = await self.compactor.compact(
                     self.view, tokens, trigger, focus, share, progress_to(emit)
                 )
-            if why:
-                reasons = (why, attempt.event.reason)
+            if trigger_reason:
+                reasons = (trigger_reason, attempt.event.reason)
                 event = replace(attempt.event, reason="; ".join(reason for reason in reasons if reason))
                 attempt = replace(attempt, event=event)
             event = await run_to_completion(self._commit(attempt))
@@ -151,8 +151,8 @@ class Agent:
         counted = {"current_tokens": tokens, "overhead_tokens": self.connection.overhead()}
         if await self.compactor.host.ask("has_content_to_compress", True, list(self.view), **counted):
             return await self.compact(emit, "by hand", focus)
-        why = f"{NOTHING} ({count:,} messages, {tokens:,} tokens)"
-        event = CompactionEvent.refused("by hand", self.compactor.engine.name, count, tokens, why)
+        reason = f"{NOTHING} ({count:,} messages, {tokens:,} tokens)"
+        event = CompactionEvent.refused("by hand", self.compactor.engine.name, count, tokens, reason)
         event = await self.journal.refused(event)
         emit(Compacted(event))
         self.emit_notices(emit)

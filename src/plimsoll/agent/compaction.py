@@ -191,12 +191,12 @@ class Compactor:
         methods = self._methods(request, prepared)
         if trigger == CLEARING and (built_in := self._built_in):
             methods.insert(0, (CLEARING, lambda: self._clear(built_in, request)))
-        found, why = await self._candidate(request, methods)
+        found, reason = await self._candidate(request, methods)
         if self._watch.is_hanging:
             self.host.notice("hanging", HANGING)
         waited = self._clock() - started
         spent = self.account.take_unreported()
-        event = replace(event, seconds=waited, waited=waited, reason=why, money=total_of(spent))
+        event = replace(event, seconds=waited, waited=waited, reason=reason, money=total_of(spent))
         if found is None:
             self.trigger.record_failed_attempt(tokens)
             return Attempt(None, event, spent)

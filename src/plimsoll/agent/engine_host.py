@@ -260,14 +260,14 @@ class EngineHost:
 
         return replace(found, assessment=await call_in_thread(work, seconds))
 
-    def disable(self, engine: ContextEngine, why: str) -> None:
+    def disable(self, engine: ContextEngine, reason: str) -> None:
         """Stop using an engine that hung: its thread cannot be stopped and may still change its state."""
         if engine is not self.engine:
             return
         fallback = self.fallback()
         self.notice(
             "hung",
-            f"Context engine {engine.name} is disabled until Plimsoll restarts: {why}. "
+            f"Context engine {engine.name} is disabled until Plimsoll restarts: {reason}. "
             "The built-in compressor is used.",
         )
         self.engine = fallback

@@ -41,14 +41,14 @@ def _matcher(patterns: "list[regex.Pattern[str]]") -> Matcher:
         left = countdown(seconds)
         found: Places = []
         for pattern in patterns:
-            here: Places = []
+            own: Places = []
             for match in pattern.finditer(text, timeout=max(left(), 0.001), concurrent=True):
-                here.append(match.span())
-                if len(here) == MAX_MARKS:
+                own.append(match.span())
+                if len(own) == MAX_MARKS:
                     break
-            if not here:
+            if not own:
                 return []
-            found += here
+            found += own
         return sorted(found)
 
     return places
@@ -69,10 +69,10 @@ def cut(text: str, places: Places) -> tuple[str, tuple[tuple[int, int], ...]]:
     first = places[0][0] if places else 0
     start = max(0, first - _BEFORE)
     end = min(len(text), start + SNIPPET)
-    lead, trail = "… " if start else "", " …" if end < len(text) else ""
-    shift = len(lead) - start
+    start_mark, end_mark = "… " if start else "", " …" if end < len(text) else ""
+    shift = len(start_mark) - start
     marks = tuple((max(a, start) + shift, min(b, end) + shift) for a, b in places if a < end and b > start)
-    return lead + text[start:end].replace("\n", " ").replace("\t", " ") + trail, marks
+    return start_mark + text[start:end].replace("\n", " ").replace("\t", " ") + end_mark, marks
 
 
 def hit(session: str, sequence: int, role: str, time: float, text: str, places: Places) -> SearchHit:

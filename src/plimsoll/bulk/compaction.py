@@ -177,9 +177,9 @@ def _compacted(
     if plan.only_if_due and not engine.should_compress_preflight(original):
         tokens, count = estimate_messages_tokens_rough(original), len(original)
         result = original if is_whole(original) else repair(original)
-        why = BELOW.format(tokens, engine.threshold_tokens)
+        reason = BELOW.format(tokens, engine.threshold_tokens)
         after = tokens if result is original else estimate_messages_tokens_rough(result)
-        return result, CompactionReport("unchanged", why, count, len(result), tokens, after)
+        return result, CompactionReport("unchanged", reason, count, len(result), tokens, after)
     result = engine.compress(original, focus_topic=plan.focus)
     assert engine.last_report is not None  # every call sets one
     return result, engine.last_report

@@ -186,10 +186,10 @@ class BlockChain:
 
     def fork(self) -> "BlockChain":
         """An independent chain that starts with what this one has rendered."""
-        twin = BlockChain((), self._count_tokens)
+        copy = BlockChain((), self._count_tokens)
         # Sharing is safe: a store only grows, and each prompt checks that the growth matches its messages.
-        twin._tools, twin._store = self._tools, self._store
-        return twin
+        copy._tools, copy._store = self._tools, self._store
+        return copy
 
     def _append(self, store: _Store, message: Message) -> None:
         index = len(store.messages)

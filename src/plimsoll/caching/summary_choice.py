@@ -47,10 +47,10 @@ def choose_summary(
     warm = warm_summary_cost(main, cached, fresh_tokens + cached_tokens - cached, output_tokens).money
     cold = cold_summary_cost(auxiliary, cold_tokens, output_tokens).money
     if not alive:
-        why = (
+        reason = (
             "nothing of the conversation is cached" if not cached_tokens else f"its cache is {age:,.0f} s old"
         )
-        return SummaryChoice("cold", warm, cold, f"{auxiliary.name} reads excerpts, because {why}.")
+        return SummaryChoice("cold", warm, cold, f"{auxiliary.name} reads excerpts, because {reason}.")
     unpriced = not (main.prices.input and auxiliary.prices.input)
     if warm < cold or (unpriced and main.name == auxiliary.name):
         return SummaryChoice(

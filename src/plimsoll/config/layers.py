@@ -169,8 +169,8 @@ def _unknown_variable(name: str, path: KeyPath, variables: list[str]) -> str:
     for group in sections():
         place = len(group) - 1
         if is_any_name(group[-1]) and path[:place] == group[:place]:
-            above, what = ".".join(group[:place]), group[-1].strip("<>")
-            return f"{above} is set in config.yaml; a variable name cannot contain the name of a {what}."
+            above, last = ".".join(group[:place]), group[-1].strip("<>")
+            return f"{above} is set in config.yaml; a variable name cannot contain the name of a {last}."
     if path[-1] == "protect_first_n" or is_secret_name(path[-1]):
         return unknown_key(path)
     near = difflib.get_close_matches(name, variables, n=1, cutoff=0.6)

@@ -141,15 +141,15 @@ def find_setting(key: str) -> Setting:
 def examine(document: Document, environ: Mapping[str, str], flags: Mapping[str, Any]) -> ConfigReport:
     """Validate all sources against the schema, and keys against each other. Reads nothing."""
     found = [*from_file(document), *from_environment(environ), *from_flags(flags)]
-    sound: list[GivenValue] = []
+    valid: list[GivenValue] = []
     problems: list[ConfigProblem] = []
     for value in found:
         wrong = value if isinstance(value, ConfigProblem) else _complaint(value)
         if wrong is not None:
             problems.append(wrong)
         elif isinstance(value, GivenValue):
-            sound.append(value)
-    kept, notices = settle(sound)
+            valid.append(value)
+    kept, notices = settle(valid)
     by_key: dict[str, tuple[GivenValue, ...]] = {}
     for value in kept:
         by_key[value.key] = (value, *by_key.get(value.key, ()))
@@ -238,17 +238,17 @@ def _compose(
 
 
 def _disagreement(
-    winners: Mapping[KeyPath, GivenValue], section: KeyPath, key: str | None, why: str
+    winners: Mapping[KeyPath, GivenValue], section: KeyPath, key: str | None, reason: str
 ) -> ConfigProblem:
     """Why the keys of a section conflict, reported for one key or, if no single key is the cause, for the section."""
     if key is None:
         first = next(value for path, value in winners.items() if path[: len(section)] == section)
-        return ConfigProblem(str(first.source), section, f"{'.'.join(section)} is incomplete; {why}.")
+        return ConfigProblem(str(first.source), section, f"{'.'.join(section)} is incomplete; {reason}.")
     path = (*section, key)
     return ConfigProblem(
         str(winners[path].source),
         path,
-        f"{winners[path].spelled} is {display_value(winners[path].value)}; {why}.",
+        f"{winners[path].spelled} is {display_value(winners[path].value)}; {reason}.",
     )
 
 

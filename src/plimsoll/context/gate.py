@@ -28,7 +28,9 @@ def refusal(
 
 def edit_refusal(before: Sequence[Message], after: Sequence[Message]) -> str:
     """Why a person's edit may not replace `before`; empty if it may. Either provider may be asked next."""
-    return _loss(before, after) or next((why for wire in WIRES if (why := _fault(before, after, wire))), "")
+    return _loss(before, after) or next(
+        (reason for wire in WIRES if (reason := _fault(before, after, wire))), ""
+    )
 
 
 def _loss(before: Sequence[Message], after: Sequence[Message]) -> str:

@@ -57,9 +57,9 @@ def illegal_edits(before: ChatRequest, after: ChatRequest) -> list[Violation]:
     places = _places([bound.block for bound in old.thinking], [bound.block for bound in new.thinking])
     violations: list[Violation] = []
     whole = True
-    for nth, message in enumerate(_positions(after.messages)):
-        whole = whole and (nth == 0 or _follows(places[nth - 1], places[nth], len(old.thinking)))
-        broken = _prefix_change(old, new) or _history_change(old, new, new.thinking[nth], places[nth])
+    for index, message in enumerate(_positions(after.messages)):
+        whole = whole and (index == 0 or _follows(places[index - 1], places[index], len(old.thinking)))
+        broken = _prefix_change(old, new) or _history_change(old, new, new.thinking[index], places[index])
         if not broken and not whole:
             broken = ("thinking_gap", "thinking before it was taken out or moved")
         if broken:

@@ -31,28 +31,28 @@ class _Step(NamedTuple):
 Link: TypeAlias = tuple[int, int]  # an entry and its place
 
 
-def best_alignment(fits: Sequence[Sequence[AlignmentCandidate]], places: range) -> list[int | None]:
+def best_alignment(candidates: Sequence[Sequence[AlignmentCandidate]], places: range) -> list[int | None]:
     """Return the place of each entry in the best chain; None for entries outside it."""
-    weights = _weights(len(fits))
+    weights = _weights(len(candidates))
     tree = _Highest(places)
     scores: dict[Link, int] = {}
     following: dict[Link, Link | None] = {}
-    for entry in range(len(fits) - 1, -1, -1):
+    for entry in range(len(candidates) - 1, -1, -1):
         steps = []
-        for place, confidence in fits[entry]:
+        for place, confidence in candidates[entry]:
             later = tree.best_after(place)
-            score, then = (later.score, (later.entry, later.place)) if later else (0, None)
+            score, next_step = (later.score, (later.entry, later.place)) if later else (0, None)
             neighbour = (entry + 1, place + 1)
             if neighbour in scores and scores[neighbour] + 1 > score:
-                score, then = scores[neighbour] + 1, neighbour
-            elif neighbour == (len(fits), places.stop) and score == 0:
+                score, next_step = scores[neighbour] + 1, neighbour
+            elif neighbour == (len(candidates), places.stop) and score == 0:
                 score = 1  # ending at the last place counts as adjacent
             score += weights[confidence] + (entry == 0 and place == places.start)
             steps.append(_Step(score, place, entry))
-            scores[entry, place], following[entry, place] = score, then
+            scores[entry, place], following[entry, place] = score, next_step
         for step in steps:
             tree.add(step)
-    found: list[int | None] = [None] * len(fits)
+    found: list[int | None] = [None] * len(candidates)
     first = tree.best_after(places.start - 1)
     link = (first.entry, first.place) if first else None
     while link is not None:

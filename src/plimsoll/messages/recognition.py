@@ -67,12 +67,12 @@ def _same_objects(before: Sequence[Message], after: Sequence[Message]) -> list[i
     for place, message in enumerate(before):
         places.setdefault(id(message), []).append(place)
     count, met = Counter(map(id, after)), Counter[int]()
-    fits: list[list[AlignmentCandidate]] = []
+    candidates: list[list[AlignmentCandidate]] = []
     for key in map(id, after):
         near = _near(places.get(key, ()), met[key], count[key] - met[key] - 1)
-        fits.append([AlignmentCandidate(place, _SAME) for place in near])
+        candidates.append([AlignmentCandidate(place, _SAME) for place in near])
         met[key] += 1
-    return best_alignment(fits, range(len(before)))
+    return best_alignment(candidates, range(len(before)))
 
 
 def _gaps(found: Sequence[int | None], places: range) -> Iterator[tuple[range, range]]:
@@ -105,16 +105,16 @@ class _Known:
 
     def _aligned(self, new: Sequence[Message], places: range) -> list[int | None]:
         """The best alignment without the stubs of repairs; each stub then fits between its neighbours, or nowhere."""
-        fits = self._fits(new, places)
+        candidates = self._candidates(new, places)
         recorded = [index for index, message in enumerate(new) if message.get("content") != STUB_RESULT]
         found: list[int | None] = [None] * len(new)
         for index, place in zip(
-            recorded, best_alignment([fits[index] for index in recorded], places), strict=True
+            recorded, best_alignment([candidates[index] for index in recorded], places), strict=True
         ):
             found[index] = place
         for entries, between in list(_gaps(found, places)):
             stubs = [
-                [fit for fit in fits[index] if fit.place in between]
+                [fit for fit in candidates[index] if fit.place in between]
                 if new[index].get("content") == STUB_RESULT
                 else []
                 for index in entries
@@ -125,7 +125,7 @@ class _Known:
     def _is_at(self, place: int, message: Message) -> bool:
         return place not in self.shortened and self.messages[place] == message
 
-    def _fits(self, new: Sequence[Message], places: range) -> list[list[AlignmentCandidate]]:
+    def _candidates(self, new: Sequence[Message], places: range) -> list[list[AlignmentCandidate]]:
         """For each message, its possible positions with their confidence."""
         marked: dict[Mark, list[int]] = {}
         for place in places if new else ():
@@ -133,13 +133,13 @@ class _Known:
                 marked.setdefault(mark, []).append(place)
         marks = [_marks(message) for message in new]
         count, met = Counter(marks), Counter[frozenset[Mark]]()
-        there = {own: sorted({place for mark in own for place in marked.get(mark, ())}) for own in count}
-        fits: list[list[AlignmentCandidate]] = []
+        new_places = {own: sorted({place for mark in own for place in marked.get(mark, ())}) for own in count}
+        candidates: list[list[AlignmentCandidate]] = []
         for message, own in zip(new, marks, strict=True):
-            near = _near(there[own], met[own], count[own] - met[own] - 1)
-            fits.append(list(self._compared(message, near)) or self._excerpted(message, places))
+            near = _near(new_places[own], met[own], count[own] - met[own] - 1)
+            candidates.append(list(self._compared(message, near)) or self._excerpted(message, places))
             met[own] += 1
-        return fits
+        return candidates
 
     def _excerpted(self, message: Message, places: range) -> list[AlignmentCandidate]:
         """The places of messages that this one is an excerpt of: without a recall tool, no handle is named."""

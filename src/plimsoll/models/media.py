@@ -96,8 +96,8 @@ def audio_tokens(part: Mapping[str, Any]) -> int:
     if not data:
         return AUDIO_UNKNOWN
     form = holder.get("format")
-    wave = (form if isinstance(form, str) else _mime(holder)).lower() in _WAVE_FORMATS
-    seconds = _decoded_length(data) / (WAVE_BYTES_PER_SECOND if wave else AUDIO_BYTES_PER_SECOND)
+    is_wave = (form if isinstance(form, str) else _mime(holder)).lower() in _WAVE_FORMATS
+    seconds = _decoded_length(data) / (WAVE_BYTES_PER_SECOND if is_wave else AUDIO_BYTES_PER_SECOND)
     return max(1, round(seconds * AUDIO_PER_SECOND))
 
 

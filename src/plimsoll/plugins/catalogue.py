@@ -57,12 +57,12 @@ class Catalogue:
 
     def tried(self, engine: str, failed: Mapping[tuple[str, str], str]) -> "Catalogue":
         """The catalogue after loading the plugins that the settings name; `failed` has those that cannot be used."""
-        why = failed.get((ENGINE_KEY, engine), "")
-        broken = self.find(engine) if why else None
+        reason = failed.get((ENGINE_KEY, engine), "")
+        broken = self.find(engine) if reason else None
 
         def checked(entry: CatalogueEntry) -> CatalogueEntry:
             if entry == broken:
-                return replace(entry, obstacle=entry.obstacle or why)
+                return replace(entry, obstacle=entry.obstacle or reason)
             names = (entry.name, entry.manifest.name) if entry.is_enabled else ()
             reasons = (failed[ENABLED_KEY, name] for name in names if (ENABLED_KEY, name) in failed)
             return replace(entry, obstacle=entry.obstacle or next(reasons, ""))

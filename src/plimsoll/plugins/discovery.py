@@ -39,10 +39,10 @@ class PluginLocations:
     @property
     def folders(self) -> tuple[tuple[Where, Path], ...]:
         """The plugin folders, the user's own first."""
-        own, here = self.home / "plugins", self.project / ".plimsoll" / "plugins"
-        if own.resolve() == here.resolve():  # the project folder contains the home
+        own, in_project = self.home / "plugins", self.project / ".plimsoll" / "plugins"
+        if own.resolve() == in_project.resolve():  # the project folder contains the home
             return (("home", own),)
-        return (("home", own), ("project", here))
+        return (("home", own), ("project", in_project))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ def read_prompt_file(path: str | None) -> CustomPrompt:
     try:
         return read_custom_prompt(Path(path).expanduser().read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise SettingError(f"{SETTING}: cannot read {path}: {why}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SettingError(f"{SETTING}: cannot read {path}: {reason}") from None
     except SettingError as error:
         raise SettingError(f"{SETTING}: cannot use {path}: {error}") from None
 

@@ -101,8 +101,8 @@ class PluginContext:
         # A plugin for another host may register things that Plimsoll does not support; the rest still works.
         if not name.startswith("register_"):
             raise AttributeError(f"a plugin's context has no {name!r}")
-        what = name.removeprefix("register_").replace("_", " ")
-        return lambda *_arguments, **_options: self.registered.ignored.append(what)
+        kind = name.removeprefix("register_").replace("_", " ")
+        return lambda *_arguments, **_options: self.registered.ignored.append(kind)
 
 
 def _name_of(engine: Any) -> str:

@@ -114,13 +114,13 @@ class TrustFile:
 def _files(directory: Path) -> list[Path]:
     found = []
     for folder, names, files in os.walk(directory):
-        here = Path(folder)
+        root = Path(folder)
         names[:] = [name for name in names if name != _CACHE]
         for name in names:
-            if (here / name).is_symlink():
+            if (root / name).is_symlink():
                 # The target of a link could change without a change here.
                 raise PluginError(
-                    f"{here / name} is a link to another folder. Copy that folder in its place."
+                    f"{root / name} is a link to another folder. Copy that folder in its place."
                 )
-        found += [here / name for name in files]
+        found += [root / name for name in files]
     return found

@@ -160,49 +160,53 @@ async def _unclaimed(search: _MainModelSearch, name: str) -> Resolution:
     )
 
 
-async def _named(search: _MainModelSearch, facts: ProviderFacts, name: str | None, why: str) -> Resolution:
+async def _named(search: _MainModelSearch, facts: ProviderFacts, name: str | None, reason: str) -> Resolution:
     """Resolve a provider that is named directly or by the model's name."""
     if facts.name == "local":
-        return _local(search, name and name.removeprefix("local/"), why)
+        return _local(search, name and name.removeprefix("local/"), reason)
     if facts.name == "ollama":
-        return await _ollama(search, name, why)
+        return await _ollama(search, name, reason)
     if find_key(facts, search.environ) is None:
-        raise MissingKey(f"{facts.title} needs a key, and {why}: set {facts.key_names} in the environment.")
+        raise MissingKey(
+            f"{facts.title} needs a key, and {reason}: set {facts.key_names} in the environment."
+        )
     asked = name or facts.model or ""
     default = "" if name else f"; no model is set, so its default answers, {asked}"
-    return search.found(_hosted(search, facts, asked), f"{why}, so {facts.title} answers{default}.")
+    return search.found(_hosted(search, facts, asked), f"{reason}, so {facts.title} answers{default}.")
 
 
-async def _ollama(search: _MainModelSearch, name: str | None, why: str) -> Resolution:
+async def _ollama(search: _MainModelSearch, name: str | None, reason: str) -> Resolution:
     address = address_of(providers()["ollama"], search.environ)
     if name is not None:
         model = name.removeprefix("ollama/")
-        return search.found(Endpoint("ollama", address, "openai", model=model), f"{why}, so Ollama answers.")
+        return search.found(
+            Endpoint("ollama", address, "openai", model=model), f"{reason}, so Ollama answers."
+        )
     names = await search.probe(address)
     if not names:
         state = "does not answer" if names is None else "has no model"
         raise UnknownModel(
-            f"Ollama at {address} {state}, and {why}. Start it with `ollama serve`, fetch a model with "
+            f"Ollama at {address} {state}, and {reason}. Start it with `ollama serve`, fetch a model with "
             "`ollama pull`, or set model.name."
         )
-    reason = f"{why}; no model is set, so Ollama's first model answers, {names[0]}."
-    return search.found(Endpoint("ollama", address, "openai", model=names[0]), reason)
+    sentence = f"{reason}; no model is set, so Ollama's first model answers, {names[0]}."
+    return search.found(Endpoint("ollama", address, "openai", model=names[0]), sentence)
 
 
-def _local(search: _MainModelSearch, name: str | None, why: str) -> Resolution:
+def _local(search: _MainModelSearch, name: str | None, reason: str) -> Resolution:
     if name is not None and is_model_file(name):
         path = Path(name).expanduser()
         return search.found(
-            Endpoint("local", "", "openai", model=str(path)), f"{why}, so {path} is served here."
+            Endpoint("local", "", "openai", model=str(path)), f"{reason}, so {path} is served here."
         )
     if name is not None and name.lower() not in ("local", embedded_model().name):
         raise UnknownModel(
-            f"{name} is not a model on this machine, and {why}. Set a file that ends in .gguf, or the "
+            f"{name} is not a model on this machine, and {reason}. Set a file that ends in .gguf, or the "
             f"embedded model, {embedded_model().name}; or set model.provider to the provider of {name}."
         )
-    here = "" if is_fetched(search.home) else " (not installed: run `plimsoll models fetch`)"
+    missing = "" if is_fetched(search.home) else " (not installed: run `plimsoll models fetch`)"
     endpoint = Endpoint("local", "", "openai", model=str(model_path(search.home)))
-    return search.found(endpoint, f"{why}, so the embedded model answers{here}.")
+    return search.found(endpoint, f"{reason}, so the embedded model answers{missing}.")
 
 
 def _hosted(search: _MainModelSearch, facts: ProviderFacts, name: str) -> Endpoint:

@@ -174,9 +174,9 @@ def before_items(
     before: Sequence[ViewItem], after: Sequence[ViewItem], nodes: Iterable[Node]
 ) -> tuple[DetailItem, ...]:
     """The items of the view before, each with its fate."""
-    stays = {_place(item): item.message for item in after}
+    kept = {_place(item): item.message for item in after}
     covered = [source for node in nodes for source in node.sources]
-    return tuple(replace(_item(item), fate=_fate(item, stays, covered)) for item in before)
+    return tuple(replace(_item(item), fate=_fate(item, kept, covered)) for item in before)
 
 
 def after_items(before: Sequence[ViewItem], after: Sequence[ViewItem]) -> tuple[DetailItem, ...]:
@@ -243,10 +243,10 @@ def _item(item: ViewItem) -> DetailItem:
     return DetailItem(kind, item.sequence or None, item.node or None, role, item.tokens, preview_of(item))
 
 
-def _fate(item: ViewItem, stays: Mapping[int | str, Any], covered: Sequence[Span | NodeLink]) -> Fate:
-    there = stays.get(_place(item))
-    if there is not None:
-        return "kept" if there == item.message else "shortened"
+def _fate(item: ViewItem, kept: Mapping[int | str, Any], covered: Sequence[Span | NodeLink]) -> Fate:
+    message_after = kept.get(_place(item))
+    if message_after is not None:
+        return "kept" if message_after == item.message else "shortened"
     for source in covered:
         if isinstance(source, NodeLink):
             if source.node == item.node:
@@ -293,8 +293,8 @@ async def cited_message(archive: Archive, id: str, position: int, handle: str) -
     """The number of the message that a line cites by position (from 0) and content; None if unknown."""
     if not handle:
         return position + 1
-    there = await archive.messages(id, position + 1, position + 1)
-    if there and there[0].handle == handle:
+    stored = await archive.messages(id, position + 1, position + 1)
+    if stored and stored[0].handle == handle:
         return position + 1
     same = await archive.find_by_handle(handle, id=id, limit=1)
     return same[0].sequence if same else None

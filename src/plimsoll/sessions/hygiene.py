@@ -85,20 +85,22 @@ async def clean(
     archive: Archive, id: str, agent: Agent, emit: Emit, incoming: int, hygiene: Hygiene
 ) -> CompactionEvent | None:
     """Compact the session if that is due. Returns the event with the outcome."""
-    why = ""
+    reason = ""
     try:
         size = await session_size(archive, id, agent, incoming)
         if not size.is_due:
             return None
-        why = size.sentence
-        return await agent.compact(emit, TRIGGER, why=why, deadline=hygiene.deadline, counted=size.tokens)
+        reason = size.sentence
+        return await agent.compact(
+            emit, TRIGGER, trigger_reason=reason, deadline=hygiene.deadline, counted=size.tokens
+        )
     except StaleLease:
         raise  # the turn was cancelled
     except TimeoutError:
         fault = f"compaction did not finish within {hygiene.deadline:g} s"
     except PlimsollError as error:
         fault = str(error)
-    return await _refused(agent, emit, "; ".join(part for part in (why, fault) if part))
+    return await _refused(agent, emit, "; ".join(part for part in (reason, fault) if part))
 
 
 async def _refused(agent: Agent, emit: Emit, reason: str) -> CompactionEvent:

@@ -22,9 +22,11 @@ def with_pins(before: Sequence[Message], after: Sequence[Message], pinned: Colle
         wanted = [position for position in unit if position in pinned]
         if wanted:
             places = match_messages(before, kept)
-            there = {place: message for place, message in zip(places, kept, strict=True) if place is not None}
+            kept_at = {
+                place: message for place, message in zip(places, kept, strict=True) if place is not None
+            }
             if not all(
-                position in there and extends(before[position], there[position]) for position in wanted
+                position in kept_at and extends(before[position], kept_at[position]) for position in wanted
             ):
                 kept = _with_unit(before, kept, places, unit)
     return kept

@@ -143,8 +143,8 @@ def _places_to_drop(
     places = {item.sequence: place for place, item in enumerate(items) if item.sequence}
     for number in sorted(numbers - places.keys()):
         is_there = 1 <= number <= session.messages
-        why = "is not in the view; it was summarised or dropped before" if is_there else "does not exist"
-        raise UserError(f"Message {number} of session {session.id} {why}.")
+        reason = "is not in the view; it was summarised or dropped before" if is_there else "does not exist"
+        raise UserError(f"Message {number} of session {session.id} {reason}.")
     gone = {
         place
         for unit in groups(before)

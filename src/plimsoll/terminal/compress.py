@@ -330,8 +330,8 @@ def _model_failures(outcomes: Sequence[BatchOutcome], auxiliary: Auxiliary | Non
             yield plain(note)
     for failure, count in failures.items():
         where = f"{count} conversations: " if count > 1 else ""
-        why = NO_MODEL_SUMMARY.format(plain(failure)).rstrip(".")
-        yield f"{where}{why}; code wrote the summary."
+        reason = NO_MODEL_SUMMARY.format(plain(failure)).rstrip(".")
+        yield f"{where}{reason}; code wrote the summary."
 
 
 def _show_notices(notices: Iterable[str]) -> None:

@@ -197,14 +197,14 @@ def _visible(values: Mapping[str, Any], above: tuple[str, ...]) -> dict[str, Any
 def _as_yaml(loaded: LoadedSettings, values: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[str]:
     margin = "  " * len(above)
     for name, value in values.items():
-        here = (*above, name)
-        if setting_at(here) is None and value:
+        path = (*above, name)
+        if setting_at(path) is None and value:
             yield f"{margin}{scalar_text(name)}:"
-            yield from _as_yaml(loaded, value, here)
-        elif setting_at(here) is None:
+            yield from _as_yaml(loaded, value, path)
+        elif setting_at(path) is None:
             yield f"{margin}{scalar_text(name)}: {{}}"
         else:
-            source = loaded.source(".".join(here))
+            source = loaded.source(".".join(path))
             comment = "" if source.kind == "default" else f"  # {source}"
             yield f"{margin}{scalar_text(name)}: {scalar_text(value)}{comment}"
 

@@ -184,8 +184,8 @@ async def _states(environ: Mapping[str, str], home: Path) -> list[ProviderState]
 async def _state(facts: ProviderFacts, environ: Mapping[str, str], home: Path) -> ProviderState:
     if facts.keys:
         key = find_key(facts, environ)
-        why = f"{key.variable} is set" if key else f"no key in {facts.key_names}"
-        return ProviderState(facts, key is not None, why, facts.model)
+        reason = f"{key.variable} is set" if key else f"no key in {facts.key_names}"
+        return ProviderState(facts, key is not None, reason, facts.model)
     if facts.name == "ollama":
         address = address_of(facts, environ)
         names = await served_models(address)
@@ -199,8 +199,8 @@ async def _state(facts: ProviderFacts, environ: Mapping[str, str], home: Path) -
         return ProviderState(facts, False, install_command("local"), model.name)
     fetched = is_fetched(home)
     missing = f"not installed; run `plimsoll models fetch` ({model.download})"
-    why = f"fetched: {model_path(home)}" if fetched else missing
-    return ProviderState(facts, fetched, why, model.name)
+    reason = f"fetched: {model_path(home)}" if fetched else missing
+    return ProviderState(facts, fetched, reason, model.name)
 
 
 def _card_table(cards: list[ModelCard], without: frozenset[str]) -> Table:

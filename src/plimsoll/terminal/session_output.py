@@ -85,8 +85,8 @@ def _write_in_folder(
             f"{error.filename or folder.root} cannot be written: {error.strerror}. Choose a folder with --output."
         ) from error
     moved = f"{kind.variable}={shlex.quote(str(folder.root))} " if output else ""
-    there = "" if stamp.project == str(Path.cwd()) else f"cd {shlex.quote(stamp.project)} && "
-    return [f"Written to {written.path}", f"Resume it with: {there}{moved}{written.command}"]
+    change_folder = "" if stamp.project == str(Path.cwd()) else f"cd {shlex.quote(stamp.project)} && "
+    return [f"Written to {written.path}", f"Resume it with: {change_folder}{moved}{written.command}"]
 
 
 def _project_of(transcript: Transcript) -> str:

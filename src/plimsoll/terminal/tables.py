@@ -122,8 +122,8 @@ def cleared_list(
     table.add_column(no_wrap=True, min_width=endings)
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     for item, (handle, size, _) in zip(largest, rows, strict=True):
-        what = plain(item.line.split("\n")[0].split(" · ")[0])
-        table.add_row(handle, size, status(item.status), Text(what))
+        line = plain(item.line.split("\n")[0].split(" · ")[0])
+        table.add_row(handle, size, status(item.status), Text(line))
     parts: list[RenderableType] = [title, table]
     rest = f"and {len(cleared) - shown} smaller ones; " if len(cleared) > shown else ""
     parts.append(Text(f"{rest}`plimsoll recall {original} HANDLE` restores one", "dim"))

@@ -80,16 +80,16 @@ def refused(address: Address, error: psycopg.Error) -> ArchiveError:
     """The error for a failed connection."""
     text = str(error)
     if "does not exist" in text and "database" in text:
-        what = (
+        problem = (
             f"there is no database {address.database!r}. Create it with `createdb {address.database}`, "
             "or correct archive.url"
         )
     elif "does not exist" in text and "role" in text:
-        what = f"there is no user {address.user!r}. Correct archive.url"
+        problem = f"there is no user {address.user!r}. Correct archive.url"
     else:
-        known = (what for words, what in _REFUSALS if words in text)
-        what = next(known, f"{_reason(text)}. Start the server, or correct host and port in archive.url")
-    return ArchiveError(f"The archive {address.shown} cannot be opened: {what}.")
+        known = (problem for words, problem in _REFUSALS if words in text)
+        problem = next(known, f"{_reason(text)}. Start the server, or correct host and port in archive.url")
+    return ArchiveError(f"The archive {address.shown} cannot be opened: {problem}.")
 
 
 def _reason(text: str) -> str:
@@ -132,10 +132,10 @@ def readable_errors(address: Address) -> Iterator[None]:
             "host and port in archive.url."
         ) from error
     except psycopg.Error as error:
-        what = _LATER.get(error.sqlstate or "")
-        if what is None:
+        problem = _LATER.get(error.sqlstate or "")
+        if problem is None:
             raise
-        raise ArchiveError(f"The archive {address.shown} refuses: {what}.") from error
+        raise ArchiveError(f"The archive {address.shown} refuses: {problem}.") from error
 
 
 def require_server(address: Address, version: int, encoding: str) -> None:

@@ -57,14 +57,14 @@ class PostgresIndex(Index):
                 [expression, scope.low, scope.high, *values],
             )
         patterns: list[object] = [like(literal) for literal in literals(scope.query)]
-        fits = " AND ".join(["t.folded LIKE ?"] * len(patterns)) or "true"
+        contained = " AND ".join(["t.folded LIKE ?"] * len(patterns)) or "true"
         if self.has_grams:
             return (
-                f"SELECT {FIELDS}, m.body {_FROM} WHERE {fits} AND t.id BETWEEN ? AND ?{condition} {order}",
+                f"SELECT {FIELDS}, m.body {_FROM} WHERE {contained} AND t.id BETWEEN ? AND ?{condition} {order}",
                 [*patterns, scope.low, scope.high, *values],
             )
         return (
-            f"SELECT {FIELDS}, CASE WHEN {fits} THEN m.body END {_FROM} "
+            f"SELECT {FIELDS}, CASE WHEN {contained} THEN m.body END {_FROM} "
             f"WHERE t.id BETWEEN ? AND ?{condition} {order}",
             [*patterns, scope.low, scope.high, *values],
         )

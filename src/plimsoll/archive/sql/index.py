@@ -43,9 +43,9 @@ class Scope:
             parts.append(f"({' OR '.join(each)})")
             values += [value for s in self.segments for value in (s.key, s.first, s.last)]
         limits = {"role =": self.query.role, "time >=": self.query.since, "time <": self.query.before}
-        for what, value in limits.items():
+        for column, value in limits.items():
             if value is not None:
-                parts.append(f"m.{what} ?")
+                parts.append(f"m.{column} ?")
                 values.append(value)
         return "".join(f" AND {part}" for part in parts), values
 

@@ -37,10 +37,10 @@ async def faults(db: SqlConnection, index: Index) -> AsyncIterator[str]:
     """Every fault; reads the whole store."""
     for damage in await db.damage():
         yield damage
-    for what, statement in {**_ORPHANS, "messages that search cannot find": index.unfindable}.items():
+    for problem, statement in {**_ORPHANS, "messages that search cannot find": index.unfindable}.items():
         (count,) = await db.only(statement)
         if count:
-            yield f"{count} {what}"
+            yield f"{count} {problem}"
     for values in await db.rows(f"{SELECT} WHERE s.state = 'active'"):
         row = row_of(values)
         async for wrong in _of_session(db, row):

@@ -60,28 +60,30 @@ async def find_anywhere(db: SqlConnection, id: str) -> SessionRow:
     return await _found(db, id, "", "true", [])
 
 
-async def _found(db: SqlConnection, id: str, lock: str, own: str, whose: Sequence[str]) -> SessionRow:
+async def _found(db: SqlConnection, id: str, lock: str, own: str, parameters: Sequence[str]) -> SessionRow:
     id = storable(id)
-    exact = await db.row(f"{SELECT} WHERE s.id = ? AND s.state = 'active' AND {own}{lock}", (id, *whose))
+    exact = await db.row(f"{SELECT} WHERE s.id = ? AND s.state = 'active' AND {own}{lock}", (id, *parameters))
     if exact:
         return row_of(exact)
     rows = await db.rows(
         f"{SELECT} WHERE s.id >= ? AND s.id < ? AND s.state = 'active' AND {own} ORDER BY s.id DESC LIMIT ?",
-        (id, id + "\U0010ffff", *whose, NEAREST + 1),
+        (id, id + "\U0010ffff", *parameters, NEAREST + 1),
     )
     if len(rows) == 1 and id not in ("", rows[0][1]):
-        return await _found(db, rows[0][1], lock, own, whose)
-    raise UnknownSession(await _unknown(db, id, [row[1] for row in rows] if id else [], own, whose))
+        return await _found(db, rows[0][1], lock, own, parameters)
+    raise UnknownSession(await _unknown(db, id, [row[1] for row in rows] if id else [], own, parameters))
 
 
-async def _unknown(db: SqlConnection, id: str, fitting: list[str], own: str, whose: Sequence[str]) -> str:
+async def _unknown(
+    db: SqlConnection, id: str, fitting: list[str], own: str, parameters: Sequence[str]
+) -> str:
     if fitting:
         named = ", ".join(fitting[:NEAREST])
         more = ", …" if len(fitting) > NEAREST else ""
         return f"Several sessions begin with {id!r}: {named}{more}. Type more of it."
     known = await db.rows(
         f"SELECT s.id FROM sessions s WHERE s.state = 'active' AND {own} ORDER BY s.updated DESC LIMIT ?",
-        (*whose, _COMPARED),
+        (*parameters, _COMPARED),
     )
     if not known:
         return f"There is no session {id!r}; the archive is still empty."

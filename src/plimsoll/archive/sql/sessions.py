@@ -108,12 +108,12 @@ async def newest_first(
     db: SqlConnection, limit: int, offset: int, prefix: str, owner: Owner | None
 ) -> list[Session]:
     """Sessions of an owner, or of all owners (None, for administration), most recently changed first."""
-    own, whose = ("AND s.owner = ? ", [owner]) if owner is not None else ("", [])
+    own, parameters = ("AND s.owner = ? ", [owner]) if owner is not None else ("", [])
     prefix = storable(prefix)
     rows = await db.rows(
         f"{SELECT} WHERE s.state = 'active' AND s.id >= ? AND s.id < ? {own}"
         "ORDER BY s.updated DESC, s.id DESC LIMIT ? OFFSET ?",
-        (prefix, prefix + "\U0010ffff", *whose, limit, offset),
+        (prefix, prefix + "\U0010ffff", *parameters, limit, offset),
     )
     return [row_of(values).session for values in rows]
 

@@ -312,15 +312,15 @@ async def unresolved(db: SqlConnection, row: SessionRow, view: View) -> AsyncIte
     for wrong in faults(view.references, view.through, row.session.messages):
         yield wrong
     for span in sequences_of(view.whole(row.session.messages)):
-        there = 0
+        known = 0
         for segment in clipped(await segments(db, row), span.first, span.last):
             (count,) = await db.only(
                 "SELECT count(*) FROM messages WHERE session = ? AND sequence BETWEEN ? AND ?",
                 (segment.key, segment.first, segment.last),
             )
-            there += count
-        if there != len(span):
-            yield f"of messages {span.first} to {span.last} only {there} are there"
+            known += count
+        if known != len(span):
+            yield f"of messages {span.first} to {span.last} only {known} are there"
     for reference in view.references:
         if isinstance(reference, NodeLink) and not await nodes.exists(db, reference.node, row.session.owner):
             yield f"node {reference.node} is missing"

@@ -90,10 +90,10 @@ def _shrink_tail(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:
         return plan
     tokens_from = list(accumulate(reversed(plan.tokens), initial=0))[::-1]  # to the end
     # The part before the tail is about the same for every start, so only the tail matters.
-    stays = plan.size(summary_tokens) - tokens_from[plan.bounds.tail_start]
-    negated_sizes = [-(stays + tokens_from[start]) for start in starts]
+    other_tokens = plan.size(summary_tokens) - tokens_from[plan.bounds.tail_start]
+    negated_sizes = [-(other_tokens + tokens_from[start]) for start in starts]
     chosen: CompactionPlan | None = None
-    for target in (min(plan.aim, stays + plan.tail_limit), plan.aim, plan.limit):
+    for target in (min(plan.aim, other_tokens + plan.tail_limit), plan.aim, plan.limit):
         near = max(0, bisect_left(negated_sizes, -target) - 1)
         chosen = chosen or _first_that_fits(plan, starts[near : near + _TRIES], target, summary_tokens)
     if chosen is None and plan.size(summary_tokens) <= plan.limit:

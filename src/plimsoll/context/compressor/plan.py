@@ -151,8 +151,8 @@ class CompactionPlan:
         """The token budget of the nine headings."""
         wanted = self.wanted_summary_tokens
         # A summary uses the headroom only if the tail leaves no other room.
-        stays = self.size(0)
-        free = self.aim - stays if self.aim - stays >= wanted // 2 else self.limit - stays
+        kept_tokens = self.size(0)
+        free = self.aim - kept_tokens if self.aim - kept_tokens >= wanted // 2 else self.limit - kept_tokens
         maximum = min(int(self.sizes.summary_tokens / self.calibration.ratio), free)
         return min(wanted, max(maximum, SMALLEST_SUMMARY))
 
@@ -166,16 +166,16 @@ class CompactionPlan:
     @property
     def ledger_tokens(self) -> int:
         """The token budget of headings and evidence written by code."""
-        stays = self.size(0) + SMALLEST_SUMMARY
-        free = max(self.target - stays, min(self.sizes.useful_summary_tokens, self.aim - stays))
+        kept_tokens = self.size(0) + SMALLEST_SUMMARY
+        free = max(self.target - kept_tokens, min(self.sizes.useful_summary_tokens, self.aim - kept_tokens))
         return ledger_tokens(self.middle_tokens, estimate_tokens(self.previous), self.summary_tokens, free)
 
     def size(self, summary_tokens: int) -> int:
         """The size of the assembled conversation with a summary message of that many tokens."""
         bounds = self.bounds
-        stays = sum(self.tokens[: bounds.head_end]) + sum(self.tokens[bounds.tail_start :])
-        stays += sum(self.tokens[bounds.kept.start : bounds.kept.stop])
-        return stays + (summary_tokens + NOTE_TOKENS if bounds.summary_role else 0)
+        kept_tokens = sum(self.tokens[: bounds.head_end]) + sum(self.tokens[bounds.tail_start :])
+        kept_tokens += sum(self.tokens[bounds.kept.start : bounds.kept.stop])
+        return kept_tokens + (summary_tokens + NOTE_TOKENS if bounds.summary_role else 0)
 
     def staying(self) -> tuple[range, range, range]:
         """The positions of the head, of a separate newest request, and of the tail."""

@@ -251,8 +251,8 @@ def _true_lines(
 ) -> Sections:
     """The model's lines that the conversation supports. Raises `SummaryFailed` if too few are left."""
     # A model that reads the conversation in place also sees the messages that stay.
-    stays = map(all_text, job.kept)
-    shown = "\n".join((job.previous, job.opening, job.focus or "", *map(all_text, job.middle), *stays))
+    kept_texts = map(all_text, job.kept)
+    shown = "\n".join((job.previous, job.opening, job.focus or "", *map(all_text, job.middle), *kept_texts))
     known = kept | facts.evidence.uses.keys() | set(terms_in("\n".join((job.previous, job.opening))))
     named = checked_lines(sections, known, pairs_of(plain_words(shown)), shown)
     both = (*job.middle, *job.kept)

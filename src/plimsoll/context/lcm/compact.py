@@ -82,15 +82,13 @@ def compact_into_tree(
         return whole, unchanged(len(messages), plan, NOTHING_BETWEEN)
     plan = fit(plan, weight_of(" ") + plan.ledger_tokens)
     builder = TreeBuilder(store, writer, plan.opening)
-    stays = {positions[place] for place in _staying(plan)}
+    kept = {positions[place] for place in _staying(plan)}
     builder.redo()
-    builder.cover(
-        runs_to_cover(store.messages(1, 1), given_positions, stays, _first_of_tail(plan, positions))
-    )
+    builder.cover(runs_to_cover(store.messages(1, 1), given_positions, kept, _first_of_tail(plan, positions)))
     builder.condense()
     text = _Text()
     if plan.bounds.summary_role:
-        text = _text(plan, builder, store, writer.focus, rules, stays, positions)
+        text = _text(plan, builder, store, writer.focus, rules, kept, positions)
     result = assemble(plan.messages, plan.bounds, text.all)
     if text.all and estimate_messages_tokens_rough(result) > plan.limit:
         text = _Text(render_sections({}))  # in a tiny window, only the headings fit
@@ -133,17 +131,17 @@ def _text(
     store: NodeStore,
     focus: str | None,
     rules: CompressorRules,
-    stays: set[int],
+    kept_sequences: set[int],
     positions: Sequence[int],
 ) -> _Text:
     """Nodes and ledger within the remaining room."""
     tree, room = builder.tree, max(0, min(plan.ledger_tokens, plan.limit - plan.size(weight_of(" "))))
-    gone = [root for root in tree.roots if _is_gone(tree.span(root), stays)]
+    gone = [root for root in tree.roots if _is_gone(tree.span(root), kept_sequences)]
     by_person = _nodes_by_person(builder.edits, room)
     nodes = rendered_nodes(gone, room - estimate_tokens(by_person), names_tools=rules.able_to_recall)
     nodes = "\n\n".join(part for part in (by_person, nodes) if part)
     left = room - estimate_tokens(nodes) - 2
-    facts, previous = _ledger(plan, builder, store, rules, stays, positions)
+    facts, previous = _ledger(plan, builder, store, rules, kept_sequences, positions)
     # A topic is only a pointer; the ledger need not repeat a model's text.
     shown = "\n".join(full(root) for root in tree.roots if not root.degraded and full(root) in nodes)
     kept = kept_terms(plan.stays())
@@ -178,7 +176,7 @@ def _ledger(
     builder: TreeBuilder,
     store: NodeStore,
     rules: CompressorRules,
-    stays: set[int],
+    kept: set[int],
     positions: Sequence[int],
 ) -> tuple[ConversationFacts, str]:
     """The facts of all messages outside the view, and the earlier ledger's text without known sources."""
@@ -194,7 +192,7 @@ def _ledger(
     else:
         known = SummarySource(earlier=summary_body(by_person.message) if by_person else "")
         leaving = set(range(max(1, last - READ + 1), last + 1))
-    spoken = _logged_messages(store, leaving - stays - builder.hidden)
+    spoken = _logged_messages(store, leaving - kept - builder.hidden)
     messages, numbers = [entry.message for entry in spoken], [entry.sequence - 1 for entry in spoken]
     return read_facts(messages, plan.opening, known.facts, numbers), known.earlier
 
@@ -205,6 +203,6 @@ def _logged_messages(store: NodeStore, sequences: set[int]) -> list[StoredMessag
     return [entry for entry in messages if entry.role not in SYSTEM_ROLES]
 
 
-def _is_gone(span: Span, stays: set[int]) -> bool:
+def _is_gone(span: Span, kept: set[int]) -> bool:
     """Whether any message of a run is outside the view; an unused prepared node adds nothing."""
-    return any(sequence not in stays for sequence in range(span.first, span.last + 1))
+    return any(sequence not in kept for sequence in range(span.first, span.last + 1))

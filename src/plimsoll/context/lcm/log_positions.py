@@ -16,8 +16,10 @@ def carry_positions(old: Sequence[Message], positions: Sequence[int], new: Seque
     if len(new) == len(old) and all(map(is_, new, old)):
         return list(positions)
     places = {id(message): number for message, number in zip(old, positions, strict=True)}
-    there = {id(message) for message in new}
-    changed = [(m, number) for m, number in zip(old, positions, strict=True) if id(m) not in there and number]
+    new_ids = {id(message) for message in new}
+    changed = [
+        (m, number) for m, number in zip(old, positions, strict=True) if id(m) not in new_ids and number
+    ]
     found: list[int] = []
     for message in new:
         number = places.get(id(message))
@@ -29,7 +31,7 @@ def carry_positions(old: Sequence[Message], positions: Sequence[int], new: Seque
 
 
 def runs_to_cover(
-    first: Sequence[StoredMessage], positions: Sequence[int], stays: Set[int], tail: int
+    first: Sequence[StoredMessage], positions: Sequence[int], kept: Set[int], tail: int
 ) -> list[Span]:
     """The runs of the log that leaves must cover: everything before the tail, and messages removed inside it.
 
@@ -38,8 +40,8 @@ def runs_to_cover(
     """
     begin = 2 if first and first[0].role in SYSTEM_ROLES else 1
     end = tail - 1 if tail else max(positions, default=0)
-    strays = runs_of({number for number in positions if number > end} - stays)
-    return [Span(begin, end), *strays] if end >= begin else strays
+    later_runs = runs_of({number for number in positions if number > end} - kept)
+    return [Span(begin, end), *later_runs] if end >= begin else later_runs
 
 
 def runs_of(sequences: Set[int]) -> list[Span]:

@@ -119,7 +119,7 @@ def messages_at(contents: Sequence[Any], index: int) -> list[Message]:
     responses = [_response(part) for part in _listed(content) if _is_response(part)]
     parts = [part for wire in _listed(content) if not _is_response(wire) and (part := part_from_wire(wire))]
     ids = _answered_ids(contents, index, responses)
-    messages = [_tool_message(response, ids[nth]) for nth, response in enumerate(responses)]
+    messages = [_tool_message(response, ids[number]) for number, response in enumerate(responses)]
     return [*messages, {"role": "user", "content": content_from(parts)}] if parts else messages
 
 
@@ -230,7 +230,9 @@ def _answered_ids(contents: Sequence[Any], index: int, responses: Sequence[dict[
         _response(part) for content in contents[first:index] if not is_model(content)
         for part in _listed(content) if _is_response(part)
     ]  # fmt: skip
-    ids = [_taken(calls, item, f"unnamed-{index}-{nth}") for nth, item in enumerate([*earlier, *responses])]
+    ids = [
+        _taken(calls, item, f"unnamed-{index}-{number}") for number, item in enumerate([*earlier, *responses])
+    ]
     return ids[len(earlier) :]
 
 

@@ -97,10 +97,10 @@ def answer_items(message: Message, seed: str, asked: dict[str, Any], seal: Seal 
     kinds = tool_names(tools_of(asked))
     calls = iter(tool_calls(message))
     finished: list[Item] = []
-    for nth, item in enumerate(items):
+    for index, item in enumerate(items):
         if item["type"] == "function_call":
             item = called_item(item, next(calls), kinds)
-        finished.append(with_id(item, seed, nth))
+        finished.append(with_id(item, seed, index))
     return finished
 
 
@@ -127,10 +127,10 @@ def reasoning_items(message: Message, seal: Seal) -> list[Item]:
     return [item]
 
 
-def with_id(item: Item, seed: str, nth: int) -> Item:
+def with_id(item: Item, seed: str, index: int) -> Item:
     """An output item with its id and its status."""
     kind = item["type"]
-    made = {"id": item_id(kind, seed, nth), **item}
+    made = {"id": item_id(kind, seed, index), **item}
     if kind in ("message", "function_call", "custom_tool_call"):
         made.setdefault("status", "completed")
     if kind == "message":
@@ -143,9 +143,9 @@ def with_id(item: Item, seed: str, nth: int) -> Item:
     return made
 
 
-def item_id(kind: str, seed: str, nth: int) -> str:
+def item_id(kind: str, seed: str, index: int) -> str:
     """The id of an item; deterministic for its position in a reply."""
-    return _PREFIXES.get(kind, "item_") + blake2b(f"{seed}/{nth}".encode(), digest_size=16).hexdigest()
+    return _PREFIXES.get(kind, "item_") + blake2b(f"{seed}/{index}".encode(), digest_size=16).hexdigest()
 
 
 def envelope(

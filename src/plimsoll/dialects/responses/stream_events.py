@@ -38,12 +38,12 @@ def whole_item(numbers: EventNumbers, index: int, item: Item) -> Iterator[SseEve
     at = {"item_id": item.get("id", ""), "output_index": index}
     if kind == "message":
         yield numbers.event("response.output_item.added", output_index=index, item={**item, "content": []})
-        for nth, part in enumerate(item.get("content") or ()):
-            yield from _part(numbers, {**at, "content_index": nth}, part)
+        for part_index, part in enumerate(item.get("content") or ()):
+            yield from _part(numbers, {**at, "content_index": part_index}, part)
     elif kind == "reasoning":
         yield numbers.event("response.output_item.added", output_index=index, item={**item, "summary": []})
-        for nth, part in enumerate(item.get("summary") or ()):
-            yield from summary_part(numbers, {**at, "summary_index": nth}, str(part.get("text") or ""))
+        for part_index, part in enumerate(item.get("summary") or ()):
+            yield from summary_part(numbers, {**at, "summary_index": part_index}, str(part.get("text") or ""))
     elif kind in CALL_FIELDS:
         field, name = CALL_FIELDS[kind]
         yield numbers.event("response.output_item.added", output_index=index, item={**item, field: ""})

@@ -89,10 +89,10 @@ def _decoded(tool: dict[str, Any]) -> Iterator[Tool]:
         yield {"type": "function", "function": _free_text(tool), EXTRAS: tool}
     elif kind == "namespace" and isinstance(tool.get("tools"), list) and tool["tools"]:
         inner = [item for item in tool["tools"] if isinstance(item, dict)]
-        for nth, entry in enumerate(inner):
+        for index, entry in enumerate(inner):
             named = {**entry, "name": qualified(str(entry.get("name")), tool.get("name"))}
             function = _free_text(named) if entry.get("type") == "custom" else _function_of(named)
-            yield {"type": "function", "function": function, EXTRAS: {} if nth else tool}
+            yield {"type": "function", "function": function, EXTRAS: {} if index else tool}
     else:
         yield dict(tool)
 

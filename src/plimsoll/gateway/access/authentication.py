@@ -182,14 +182,18 @@ def _values(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1").strip() for item, value in scope["headers"] if item == name]
 
 
-async def _send(scope: Scope, send: Send, why: _Refusal) -> None:
+async def _send(scope: Scope, send: Send, refusal: _Refusal) -> None:
     """Send a refusal in the error format of this path."""
     path = scope["path"]
     if path.startswith(PROBLEM_PATHS):
-        await send_problem(send, Problem(why.status, _TITLES[why.status], why.message, tuple(why.headers)))
+        await send_problem(
+            send, Problem(refusal.status, _TITLES[refusal.status], refusal.message, tuple(refusal.headers))
+        )
         return
     dialect = dialect_of(path, scope["headers"])
-    await send_error(send, dialect, why.status, why.message, code=why.code, headers=why.headers)
+    await send_error(
+        send, dialect, refusal.status, refusal.message, code=refusal.code, headers=refusal.headers
+    )
 
 
 def take_key_out_of_query(scope: Scope) -> None:

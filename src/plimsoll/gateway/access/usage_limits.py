@@ -308,9 +308,9 @@ def refusal_of(error: UsageLimitReached) -> tuple[str, list[Header]]:
     return "insufficient_quota", [*headers, (b"x-should-retry", b"false")]
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, noun: str) -> str:
     """A number with its noun."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _duration(seconds: int) -> str:

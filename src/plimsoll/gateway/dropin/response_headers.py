@@ -49,9 +49,9 @@ def closing_numbers(out: UpstreamRequest, usage: Usage | None) -> dict[str, floa
 def whole_headers(out: UpstreamRequest, usage: Usage | None) -> list[Header]:
     """All headers of a reply that is not streamed."""
     if usage is not None:
-        spared = out.tokens_before - out.tokens_after
+        removed = out.tokens_before - out.tokens_after
         out.tokens_after = usage.prompt_tokens
-        out.tokens_before = usage.prompt_tokens + spared
+        out.tokens_before = usage.prompt_tokens + removed
     headers = opening_headers(out)
     for name, value in closing_numbers(out, usage).items():
         headers.append((b"x-plimsoll-%b" % name.encode(), b"%.10g" % value))
@@ -74,5 +74,5 @@ def saved(out: UpstreamRequest, usage: Usage) -> float | None:
     prices = card.prices_for(out.tokens_before)
     if not card.known or not prices.input:
         return None
-    spared = max(0, out.tokens_before - out.tokens_after)
-    return usd(usage.prompt_tokens + spared, prices.input) - input_money(bill_of(usage), prices)
+    removed = max(0, out.tokens_before - out.tokens_after)
+    return usd(usage.prompt_tokens + removed, prices.input) - input_money(bill_of(usage), prices)

@@ -11,13 +11,13 @@ from plimsoll.gateway.upstream.headers import client_key
 from plimsoll.gateway.upstream.target import Target
 
 
-def refuse_shared_account(request: ClientRequest, target: Target, why: str) -> None:
+def refuse_shared_account(request: ClientRequest, target: Target, reason: str) -> None:
     """Raise `Refused` if the request goes upstream with a key that other callers share; `why` begins the message."""
     is_own = target.endpoint.key is None and bool(client_key(request.named))
     if current_key() is None or is_own:
         return
     detail = (
-        f"{why}, which the callers of this gateway share. Send your own provider key, and the gateway's as "
+        f"{reason}, which the callers of this gateway share. Send your own provider key, and the gateway's as "
         "x-plimsoll-key. The gateway forwards yours if it has none itself."
     )
     raise Refused(403, "permission_error", detail)

@@ -79,8 +79,8 @@ class StatelessCompactor:
         tokens = options.current_tokens or estimated
         engine = compactor.engine
         if options.only_if_due and not engine.should_compress(tokens):
-            why = f"{tokens:,} tokens are below the threshold of {engine.threshold_tokens:,}"
-            return _answer(options.request, unchanged(request, tokens, why))
+            reason = f"{tokens:,} tokens are below the threshold of {engine.threshold_tokens:,}"
+            return _answer(options.request, unchanged(request, tokens, reason))
         compactor.trigger.measure_fixed_part(request.messages, request.tools_tokens)
         writer = card_for(compactor.model)
         # What a caller says about its request must not decide how much of its limit is reserved.

@@ -183,8 +183,8 @@ def _incoming_message(room: str, event: Mapping[str, Any], names: Mapping[str, s
     kind = content.get("msgtype")
     body = plain(str(content.get("body") or "")).strip()
     if kind not in _READABLE or not body:
-        what = "encrypted" if event.get("type") == "m.room.encrypted" else str(kind or "").removeprefix("m.")
-        return IncomingMessage(room, id, sender, what, "unreadable")
+        media = "encrypted" if event.get("type") == "m.room.encrypted" else str(kind or "").removeprefix("m.")
+        return IncomingMessage(room, id, sender, media, "unreadable")
     text = f"* {body}" if kind == "m.emote" else body
     # With three or more members in a room, the model must know who speaks.
     speaker = plain(names.get(sender, sender)) if len(names) > 2 else ""

@@ -63,8 +63,8 @@ class AuxiliaryResolution:
     def headline(self) -> str:
         """The first summary model and the reason, in one line."""
         because = next((step.sentence for step in self.explanation if step.taken), "")
-        who = self.candidates[0].title if self.candidates else "no model"
-        return f"{self.asked} → {who}, because {because}"
+        title = self.candidates[0].title if self.candidates else "no model"
+        return f"{self.asked} → {title}, because {because}"
 
     def sentences(self) -> tuple[str, ...]:
         """The explanation as sentences, in the order of the search."""
@@ -206,15 +206,15 @@ class _SummaryModelSearch:
         name = summary_model_of(provider) if self.main.base_url is None else None
         facts = providers().get(provider)
         key = find_key(facts, self.environ) if facts else None
-        here = f"{key.variable} is set" if key else f"the main model is {own.title}"
+        reason = f"{key.variable} is set" if key else f"the main model is {own.title}"
         if name is None:
-            self.taken(f"{here} and no cheaper sibling of it is known there")
+            self.taken(f"{reason} and no cheaper sibling of it is known there")
             return own
         sibling = self._candidate(_with_model(own.endpoint, name), "auto")
         if own.card.known and own.card.prices.input <= sibling.card.prices.input:
-            self.taken(f"{here} and the main model is as cheap as {name}")
+            self.taken(f"{reason} and the main model is as cheap as {name}")
             return own
-        self.taken(here)
+        self.taken(reason)
         return sibling
 
     def _candidate(self, endpoint: Endpoint, role: Role) -> Candidate:

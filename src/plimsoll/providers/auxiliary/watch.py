@@ -44,10 +44,10 @@ class SummaryWatch:
         if is_asking:
             self._report()
 
-    def skip(self, why: str = "the user continued without the summary model") -> None:
+    def skip(self, reason: str = "the user continued without the summary model") -> None:
         """Stop waiting; no model is asked again for this compaction."""
         with self._changed:
-            self._over = self._over or why
+            self._over = self._over or reason
             self._changed.notify_all()
 
     @property

@@ -53,9 +53,9 @@ class EngineChoice:
         """Load an engine, then set it in the file. Returns messages for the user."""
         settings = self.loaded.settings
         wanted = settings.model_copy(update={"context": settings.context.model_copy(update={"engine": name})})
-        why = failed_plugins(wanted, os.environ, self.home, self.project).get((KEY, name))
-        if why:
-            raise PluginError(f"{name!r} was not chosen: {why} Nothing was changed.")
+        reason = failed_plugins(wanted, os.environ, self.home, self.project).get((KEY, name))
+        if reason:
+            raise PluginError(f"{name!r} was not chosen: {reason} Nothing was changed.")
         path = self.home / FILE_NAME
         set_value(path, KEY, name)
         messages = [f"{KEY} = {name} in {path}; new conversations use it."]

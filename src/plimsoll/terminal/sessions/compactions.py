@@ -28,9 +28,9 @@ def heading(number: int, event: CompactionEvent) -> Group:
     """Time, trigger and outcome, below a rule: within a rule, a narrow terminal would cut the outcome."""
     colours = {"compacted": "green", "refused": "yellow", "edited": "cyan"}
     colour = colours.get(event.outcome, "magenta")
-    who = f" · by {event.author}" if event.author else ""
+    author = f" · by {event.author}" if event.author else ""
     engine = event.engine or "no engine"
-    title = f"{number} · {format_time(event.time)} · {event.trigger} · {engine} · {event.outcome}{who}"
+    title = f"{number} · {format_time(event.time)} · {event.trigger} · {engine} · {event.outcome}{author}"
     return Group(Rule(style="dim"), Text(plain(title), f"bold {colour}"))
 
 

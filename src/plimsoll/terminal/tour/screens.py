@@ -164,8 +164,8 @@ def costs(found: TourCosts) -> Group:
 def next_commands(command: str) -> Group:
     """What to do after the tour."""
     lines = [
-        Text.assemble((f"  {command} {arguments}", "cyan"), f"\n      {what}")
-        for arguments, what in (
+        Text.assemble((f"  {command} {arguments}", "cyan"), f"\n      {purpose}")
+        for arguments, purpose in (
             ("chat", "talk to a model; the chat compacts itself"),
             (
                 "inspect --latest claude",

@@ -147,8 +147,8 @@ def _most_similar(lines: list[str], wanted: list[str]) -> int | None:
 
     def likeness(spot: int) -> float:
         start = max(0, spot - key)
-        there = "\n".join(lines[start : start + len(wanted)])[:2_000]
-        return SequenceMatcher(None, there, whole, autojunk=False).quick_ratio()
+        candidate = "\n".join(lines[start : start + len(wanted)])[:2_000]
+        return SequenceMatcher(None, candidate, whole, autojunk=False).quick_ratio()
 
     return max(0, max(spots, key=likeness) - key)
 

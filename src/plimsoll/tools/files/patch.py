@@ -33,7 +33,7 @@ class Patch(Tool):
         except EditMismatch:
             return None
         paths = dict.fromkeys(place.resolve(path) for path, _ in edits if "\0" not in path)
-        outside = next((why for path in paths if (why := outside_reason(path, place))), None)
+        outside = next((reason for path in paths if (reason := outside_reason(path, place))), None)
         try:
             # An edit that does not match changes nothing, so no approval is needed.
             if outside is None and context.edits.mode == "ask":

@@ -181,10 +181,10 @@ class McpConnection:
                 asked.cancel()
                 await asyncio.wait({asked}, timeout=_CLOSING)
 
-    def _error_message(self, what: str, quotes: bool = True) -> str:
+    def _error_message(self, problem: str, quotes: bool = True) -> str:
         """An error message about this server, with the last output of its program and without secrets."""
         log = self._log.last() if quotes and self._log is not None else ""
-        text = f"the MCP server {self.name!r} {what}" + (f"; it says: {log}" if log else "")
+        text = f"the MCP server {self.name!r} {problem}" + (f"; it says: {log}" if log else "")
         return self._filled.masked(text) if self._filled is not None else text
 
 

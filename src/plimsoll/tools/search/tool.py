@@ -124,8 +124,8 @@ def _shown(found: SearchResults, offset: int, limit: int, place: Workspace, argu
     elif not hits and offset:
         lines.append(f"[no more results; there are {len(found.hits)}]")
     elif not hits:
-        what = "files" if arguments.get("target") == "names" else "lines"
-        lines.append(f"No {what} match {arguments['pattern']!r} here.")
+        unit = "files" if arguments.get("target") == "names" else "lines"
+        lines.append(f"No {unit} match {arguments['pattern']!r} here.")
     return "\n".join(lines)
 
 

@@ -229,10 +229,10 @@ def _decoded(entries: list[_SessionEntry]) -> list[Message]:
     messages = decode_anthropic_conversation(None, wire)
     at = 0
     for message in wire:
-        here = range(at, at + len(decode_anthropic_conversation(None, [message])))
-        at = here.stop
+        places = range(at, at + len(decode_anthropic_conversation(None, [message])))
+        at = places.stop
         if message.get("is_meta"):
-            for index in here:
+            for index in places:
                 if messages[index]["role"] == "user":
                     messages[index] = {**messages[index], "name": "meta"}
     return messages

@@ -31,8 +31,8 @@ def repair_openai(body: dict[str, Any], found: FindingList, is_portable: bool, _
     """The body with messages that OpenAI accepts."""
     messages = sound_messages(body.get("messages"), found, _ROLES)
     ids = _CallNames()
-    sound = [_sound(message, index, ids, found) for index, message in enumerate(messages)]
-    kept = [message for message in sound if message is not None]
+    repaired = [_sound(message, index, ids, found) for index, message in enumerate(messages)]
+    kept = [message for message in repaired if message is not None]
     if is_portable:
         kept = [_without_thinking(message, index, found) for index, message in enumerate(kept)]
     kept = _with_user_images(kept, found)

@@ -15,14 +15,14 @@ _SYNONYMS = {
 
 def sound_messages(messages: Any, found: FindingList, roles: tuple[str, ...]) -> list[dict[str, Any]]:
     """The messages as objects with one of the roles, and content that is text or a list of typed objects."""
-    sound: list[dict[str, Any]] = []
+    valid: list[dict[str, Any]] = []
     for index, message in enumerate(messages if isinstance(messages, list) else []):
         place = f"message {index + 1}"
         if not isinstance(message, dict):
             text = message if isinstance(message, str) and message.strip() else ""
             found.add(place, "it is not an object", "Made it a user message" if text else "Removed it")
             if text:
-                sound.append({"role": "user", "content": text})
+                valid.append({"role": "user", "content": text})
             continue
         role = message.get("role")
         if role not in roles:
@@ -30,8 +30,8 @@ def sound_messages(messages: Any, found: FindingList, roles: tuple[str, ...]) ->
             new = new if new in roles else "user"
             found.add(place, f"the role {shown_value(role)} is unknown", f"Changed it to {new}")
             message = {**message, "role": new}
-        sound.append(_with_content(message, place, found))
-    return sound
+        valid.append(_with_content(message, place, found))
+    return valid
 
 
 def _with_content(message: dict[str, Any], place: str, found: FindingList) -> dict[str, Any]:

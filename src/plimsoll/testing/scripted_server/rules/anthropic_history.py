@@ -91,11 +91,11 @@ def _texts(content: Any) -> Iterator[str]:
 
 def _calls(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
     seen: set[str] = set()
-    for nth, message in enumerate(messages):
+    for place, message in enumerate(messages):
         for index, block in enumerate(blocks_of(message["content"])):
             if block.get("type") != "tool_use":
                 continue
-            path, call_id = f"messages.{nth}.content.{index}", str(block.get("id"))
+            path, call_id = f"messages.{place}.content.{index}", str(block.get("id"))
             if not _ID.fullmatch(call_id):
                 yield bad(f"{path}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'")
             if not _NAME.fullmatch(str(block.get("name"))):
@@ -110,14 +110,14 @@ def _calls(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
 def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
     """The next message must start with the results of exactly these calls."""
     asked: list[str] = []
-    for nth, message in enumerate([*messages, {"role": "user", "content": []}]):
+    for number, message in enumerate([*messages, {"role": "user", "content": []}]):
         results = _ids_in(message, "tool_result", "tool_use_id")
-        yield from _unasked(nth, results, asked)
+        yield from _unasked(number, results, asked)
         leading = {answered for place, (index, answered) in enumerate(results) if place == index}
         missing = [call for call in asked if call not in leading]
         if missing:
             yield bad(
-                f"messages.{nth - 1}: `tool_use` ids were found without `tool_result` blocks immediately after: "
+                f"messages.{number - 1}: `tool_use` ids were found without `tool_result` blocks immediately after: "
                 f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the "
                 f"next message."
             )
@@ -125,19 +125,19 @@ def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
         asked = [call for _, call in calls]
 
 
-def _unasked(nth: int, results: list[tuple[int, str]], asked: list[str]) -> Iterator[Refusal]:
+def _unasked(place: int, results: list[tuple[int, str]], asked: list[str]) -> Iterator[Refusal]:
     """Results without a call in the previous message, and repeated results of one call."""
     for index, answered in results:
         if answered not in asked:
             yield bad(
-                f"messages.{nth}.content.{index}: unexpected `tool_use_id` found in `tool_result` blocks: "
+                f"messages.{place}.content.{index}: unexpected `tool_use_id` found in `tool_result` blocks: "
                 f"{answered}. Each `tool_result` block must have a corresponding `tool_use` block in the "
                 f"previous message."
             )
     twice = [call for call, times in Counter(answered for _, answered in results).items() if times > 1]
     if twice:
         yield bad(
-            f"messages.{nth}.content.{results[-1][0]}: each tool_use must have a single result. Found multiple "
+            f"messages.{place}.content.{results[-1][0]}: each tool_use must have a single result. Found multiple "
             f"`tool_result` blocks with id: {twice[0]}"
         )
 
@@ -152,13 +152,15 @@ def _thinking(messages: list[dict[str, Any]], checked: CheckedRequest) -> Iterat
     if checked.card.family != "claude":
         return
     latest = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
-    for nth, message in enumerate(messages):
+    for place, message in enumerate(messages):
         blocks = blocks_of(message["content"])
         for index, block in enumerate(blocks):
             if block.get("type") in THINKING_TYPES:
-                yield from _block(f"messages.{nth}.content.{index}", block, checked, is_latest=nth == latest)
+                yield from _block(
+                    f"messages.{place}.content.{index}", block, checked, is_latest=place == latest
+                )
         if message["role"] == "assistant" and blocks and blocks[-1].get("type") in THINKING_TYPES:
-            yield bad(f"messages.{nth}: The final block in an assistant message cannot be `thinking`.")
+            yield bad(f"messages.{place}: The final block in an assistant message cannot be `thinking`.")
     yield from _taken_out(messages, latest, checked)
     yield from _bindings(messages, checked)
 
@@ -204,9 +206,9 @@ def _bindings(messages: list[dict[str, Any]], checked: CheckedRequest) -> Iterat
     for violation in checked.memory.broken_bindings(checked.request):
         before = checked.request.messages[: violation.index]
         spoken = sum(message.get("role") == "assistant" for message in before)
-        nth = [
+        place = [
             i for i, message in enumerate(messages) if message["role"] == "assistant" and message["content"]
         ][spoken]
-        blocks = blocks_of(messages[nth]["content"])
+        blocks = blocks_of(messages[place]["content"])
         index = next(i for i, block in enumerate(blocks) if block.get("type") in THINKING_TYPES)
-        yield bad(f"messages.{nth}.content.{index}: {_BOUND}")
+        yield bad(f"messages.{place}.content.{index}: {_BOUND}")

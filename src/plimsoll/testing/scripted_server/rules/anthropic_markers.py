@@ -20,8 +20,8 @@ def marker_refusals(body: dict[str, Any]) -> Iterator[Refusal]:
     if len(marked) > MAX_BREAKPOINTS:
         yield bad(f"A maximum of 4 blocks with cache_control may be provided. Found {len(marked)}.")
     ttls = [_ttl(block) for _, block in marked]
-    for nth, (path, _) in enumerate(marked):
-        if ttls[nth] == "1h" and "5m" in ttls[:nth]:
+    for index, (path, _) in enumerate(marked):
+        if ttls[index] == "1h" and "5m" in ttls[:index]:
             yield bad(
                 f"{_field(path, 'cache_control.ttl')}: a ttl='1h' cache_control block must not come after a ttl='5m' "
                 f"cache_control block. Note that blocks are processed in the following order: `tools`, `system`, "
@@ -53,9 +53,9 @@ def _places(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"tools.{index}", tool
     for index, block in enumerate(blocks_of(body.get("system"))):
         yield f"system.{index}", block
-    for nth, message in enumerate(blocks_of(body.get("messages"))):
+    for number, message in enumerate(blocks_of(body.get("messages"))):
         for index, block in enumerate(blocks_of(message.get("content"))):
-            yield f"messages.{nth}.content.{index}", block
+            yield f"messages.{number}.content.{index}", block
 
 
 def _inside_results(body: dict[str, Any]) -> Iterator[Refusal]:

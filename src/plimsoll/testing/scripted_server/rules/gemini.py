@@ -104,8 +104,8 @@ def _turns(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
 def _function_parts(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
     """Parts must not be empty, function names must be legal, and responses must be objects."""
     for index, content in enumerate(contents):
-        for nth, part in enumerate(content["parts"]):
-            place = f"contents[{index}].parts[{nth}]"
+        for part_index, part in enumerate(content["parts"]):
+            place = f"contents[{index}].parts[{part_index}]"
             if not isinstance(part, dict) or not part:
                 text = f"{place}.data: required oneof field 'data' must have one initialized field"
                 yield _bad(f"* GenerateContentRequest.{text}\n")

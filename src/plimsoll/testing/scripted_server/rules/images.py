@@ -14,8 +14,8 @@ _DATA_URL = re.compile(r"data:([^,;]*)[^,]*;base64,")
 
 def anthropic_images(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
     """Base64 images anywhere in Anthropic's messages, including tool results."""
-    for nth, message in enumerate(messages):
-        for path, block in _anthropic_blocks(f"messages.{nth}.content", message.get("content")):
+    for index, message in enumerate(messages):
+        for path, block in _anthropic_blocks(f"messages.{index}.content", message.get("content")):
             source = block.get("source")
             if block.get("type") != "image" or not isinstance(source, dict) or source.get("type") != "base64":
                 continue

@@ -89,8 +89,8 @@ def _messages(checked: CheckedRequest) -> Iterator[Refusal]:
 def _calls(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
     """Ids and names of calls in the history."""
     for index, message in enumerate(messages):
-        for nth, call in enumerate(tool_calls(message)):
-            place = f"messages[{index}].tool_calls[{nth}]"
+        for number, call in enumerate(tool_calls(message)):
+            place = f"messages[{index}].tool_calls[{number}]"
             name, call_id = str(_function_name(call)), str(call.get("id"))
             if len(call_id) > _LONGEST_ID:
                 yield _too_long(f"{place}.id", call_id, _LONGEST_ID)

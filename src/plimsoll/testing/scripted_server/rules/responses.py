@@ -112,11 +112,11 @@ def _message(item: Item, place: str) -> Iterator[Refusal]:
             f"{place}.content",
             "missing_required_parameter",
         )
-    unfit = ("input_text", "input_image") if role == "assistant" else ("output_text",)
-    for nth, part in enumerate(content if isinstance(content, list) else ()):
-        if isinstance(part, dict) and part.get("type") in unfit:
+    refused = ("input_text", "input_image") if role == "assistant" else ("output_text",)
+    for part_index, part in enumerate(content if isinstance(content, list) else ()):
+        if isinstance(part, dict) and part.get("type") in refused:
             text = f"Invalid value: '{part['type']}'. Supported values are: {_accepted_parts(role)}."
-            yield bad(text, f"{place}.content[{nth}]", "invalid_value")
+            yield bad(text, f"{place}.content[{part_index}]", "invalid_value")
 
 
 def _accepted_parts(role: Any) -> str:
