@@ -46,7 +46,7 @@ import errno
 from concurrent.futures import Future
 from typing import Any
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})
 
 
@@ -248,7 +248,7 @@ class SummaryLate(SummaryFailed):
 
 def advice_on(error: OSError) -> str:
     """A suggestion for a failed write, as one sentence."""
-    if error.errno in _FULL:
+    if error.errno in _DISK_FULL_ERRORS:
         return "Free some disk space."
     if error.errno in _FORBIDDEN:
         return "Check its permissions."

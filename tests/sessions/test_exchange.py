@@ -6,7 +6,7 @@ import pytest
 from equipped import equipped, tool
 
 from message_builders import user
-from plimsoll.agent import LEFT
+from plimsoll.agent import PROCESS_ENDED
 from plimsoll.errors import AuthenticationFailed, UserError
 from plimsoll.messages import text_of, validate
 from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
@@ -134,6 +134,10 @@ def test_a_turn_that_was_left_is_ended_before_the_next_message(tmp_path, message
 
     exchange, stored, requests = run_with(tmp_path, work, [say("Here.")])
     assert requests == 1
-    assert [text_of(one) for one in stored[-3:]] == [LEFT, "Hello?", "Here."]
-    assert (exchange.ending, text_of(exchange.answer), exchange.is_repeat) == ("interrupted", LEFT, True)
+    assert [text_of(one) for one in stored[-3:]] == [PROCESS_ENDED, "Hello?", "Here."]
+    assert (exchange.ending, text_of(exchange.answer), exchange.is_repeat) == (
+        "interrupted",
+        PROCESS_ENDED,
+        True,
+    )
     assert RAN == []

@@ -15,7 +15,7 @@ from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context import ContextCompressor
 from plimsoll.messages import text_of, validate
 from plimsoll.models import estimate_messages_tokens_rough
-from plimsoll.sessions.hygiene import FEWEST, PERCENT, Hygiene, SessionSize, counted_size, session_size
+from plimsoll.sessions.hygiene import MIN_MESSAGES, PERCENT, Hygiene, SessionSize, counted_size, session_size
 from plimsoll.testing.scripted_server import ScriptedServer, say
 
 MODEL = "claude-sonnet-5"
@@ -44,7 +44,7 @@ def test_hygiene_is_due_exactly_when_the_contract_says(tokens, window, stored, e
 
 
 def test_the_line_and_the_fewest_messages_are_those_of_the_contract():
-    assert (PERCENT, FEWEST) == (85, 4)
+    assert (PERCENT, MIN_MESSAGES) == (85, 4)
 
 
 def test_what_was_reported_counts_and_what_came_since_is_estimated():
@@ -99,7 +99,7 @@ def test_stored_messages_are_counted_without_system_prompts_and_without_the_new_
         return await session_size(conversation.archive, conversation.session.id, conversation.agent, incoming)
 
     found = sized(tmp_path, work)
-    assert min(found.stored, FEWEST) == stored
+    assert min(found.stored, MIN_MESSAGES) == stored
 
 
 def test_the_count_that_the_api_reported_for_the_last_turn_is_used(tmp_path):

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from plimsoll.agent.agent import INTERRUPTED, LEFT, UNANSWERED, Agent
+    from plimsoll.agent.agent import INTERRUPTED, PROCESS_ENDED, UNANSWERED, Agent
     from plimsoll.agent.compaction import Compactor
     from plimsoll.agent.compaction_record import Attempt, SummaryAccount, on_this_loop
     from plimsoll.agent.engine_host import EngineHost, can_draft
@@ -45,7 +45,7 @@ _HOME_OF = {
     "Hooks": "hooks",
     "INTERRUPTED": "agent",
     "Journal": "journal",
-    "LEFT": "agent",
+    "PROCESS_ENDED": "agent",
     "ModelConnection": "model_connection",
     "Notice": "events",
     "ReasoningReceived": "events",
@@ -68,7 +68,7 @@ _HOME_OF = {
 __all__ = [
     "CLEARING",
     "INTERRUPTED",
-    "LEFT",
+    "PROCESS_ENDED",
     "UNANSWERED",
     "Agent",
     "Attempt",

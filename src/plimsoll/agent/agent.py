@@ -23,7 +23,7 @@ from plimsoll.agent.limits import TurnLimits
 from plimsoll.agent.media import media_removed, within_media_limits, without_rejected_media
 from plimsoll.agent.model_connection import Emit, ModelConnection
 from plimsoll.agent.progress import progress_to
-from plimsoll.agent.trigger import NOTHING
+from plimsoll.agent.trigger import NOTHING_TO_COMPACT
 from plimsoll.archive import CompactionEvent
 from plimsoll.context import CompactionReport
 from plimsoll.context.ledger import call_line, outcome_of
@@ -42,8 +42,8 @@ from plimsoll.tools import Approve, CallOutcome, ToolBox, ToolContext, failed
 
 INTERRUPTED = "[interrupted by the user]"
 UNANSWERED = "[no answer: the request failed]"
-LEFT = "[no answer: the process ended]"
-LOST = "the process that ran it has ended; its effect is unknown."
+PROCESS_ENDED = "[no answer: the process ended]"
+CALL_LOST = "the process that ran it has ended; its effect is unknown."
 _MAX_RECOVERIES = 6  # per request: each makes it smaller, so more would not help
 _SMALLEST_ANSWER = 16
 _ENGINE_SHARE = 0.6  # of a deadline, for the engine
@@ -105,7 +105,7 @@ class Agent:
     async def end_unfinished_turn(self) -> None:
         """End a turn that another process left unfinished, so that the next one can begin."""
         await self._end_unanswered_calls()
-        await self._leave_valid(LEFT)
+        await self._leave_valid(PROCESS_ENDED)
 
     async def compact(
         self,
@@ -119,8 +119,8 @@ class Agent:
     ) -> CompactionEvent:
         """Compact the view now. The event describes the result.
 
-        `trigger_reason` goes into the event. `counted` is the provider's count, if it is higher than this process knows. Raises
-        `TimeoutError` if there is no compacted view within the deadline; the engine gets most of it, so that the
+        `trigger_reason` goes into the event. `counted` is the provider's count, if it is higher than this process
+        knows. `TimeoutError` if there is no compacted view within the deadline; the engine gets most of it, so that the
         built-in one can replace an engine that hangs.
         """
         tokens = max(counted, self.connection.tokens(self.view))
@@ -151,7 +151,7 @@ class Agent:
         counted = {"current_tokens": tokens, "overhead_tokens": self.connection.overhead()}
         if await self.compactor.host.ask("has_content_to_compress", True, list(self.view), **counted):
             return await self.compact(emit, "by hand", focus)
-        reason = f"{NOTHING} ({count:,} messages, {tokens:,} tokens)"
+        reason = f"{NOTHING_TO_COMPACT} ({count:,} messages, {tokens:,} tokens)"
         event = CompactionEvent.refused("by hand", self.compactor.engine.name, count, tokens, reason)
         event = await self.journal.refused(event)
         emit(Compacted(event))
@@ -364,7 +364,9 @@ class Agent:
     async def _end_unanswered_calls(self) -> None:
         calls = tool_calls(self.view[-1]) if self.view else []
         if calls:
-            await self.add([failed(LOST).message(str(call.get("id", "")), call_name(call)) for call in calls])
+            await self.add(
+                [failed(CALL_LOST).message(str(call.get("id", "")), call_name(call)) for call in calls]
+            )
 
     async def _leave_valid(self, text: str) -> None:
         """Leave a valid history after an interrupted turn: the last message must not be the user's.

@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from plimsoll.agent.compaction_record import Attempt, CompactionResult, SummaryAccount, total_of
-from plimsoll.agent.engine_host import HANGING, EngineHost, can_draft
-from plimsoll.agent.hooks import MUST, Guidance, Hooks
+from plimsoll.agent.engine_host import SUMMARY_STALLED, EngineHost, can_draft
+from plimsoll.agent.hooks import NO_VETO_TRIGGERS, Guidance, Hooks
 from plimsoll.agent.plugin_calls import DeadlineExceeded, call_in_thread, error_text
 from plimsoll.agent.preparation import (
     CompactionTerms,
@@ -28,10 +28,10 @@ from plimsoll.agent.preparation import (
     prepared_for,
     preview_of,
 )
-from plimsoll.agent.trigger import CLEARING, SOFT_LINE, CompactionRules, Trigger
+from plimsoll.agent.trigger import CLEARING, SOFT_SHARE, CompactionRules, Trigger
 from plimsoll.archive import CompactionEvent
 from plimsoll.caching import (
-    NEVER,
+    NEVER_PAYS,
     CostDecision,
     CostHistory,
     Pricing,
@@ -126,9 +126,9 @@ class Compactor:
     def pays(self, view: Sequence[Message], tokens: int) -> Literal["", "cost", "clearing"]:
         """What `policy: cost` triggers before the threshold: a compaction, clearing old results, or nothing."""
         summary, built_in = self._cost_decision(tokens), self._built_in
-        if summary is NEVER or self._budget is None or self.pricing is None:
+        if summary is NEVER_PAYS or self._budget is None or self.pricing is None:
             return ""
-        clearing = NEVER
+        clearing = NEVER_PAYS
         # A summary in progress is already paid for.
         if built_in and not self._prepared:
             target, found = self.trigger.target(self._budget), built_in.clearing(view)
@@ -140,9 +140,9 @@ class Compactor:
         """What the prices say about a summary now."""
         budget = self._budget
         if not self.rules.enabled or self.pricing is None or budget is None:
-            return NEVER
+            return NEVER_PAYS
         if not self.trigger.is_armed(tokens):
-            return NEVER
+            return NEVER_PAYS
         target, now = self.trigger.target(budget), self._clock()
         return compaction_pays(self.pricing, self.cost_history, tokens, target, now, budget.summary_tokens)
 
@@ -155,7 +155,7 @@ class Compactor:
         """Prepare the next view in the background, once the soft line is crossed or a compaction nearly pays off."""
         if not (self.rules.enabled and self.rules.background) or self._prepared:
             return
-        if not (self.trigger.is_near(tokens) or self._cost_decision(tokens).pays(SOFT_LINE)):
+        if not (self.trigger.is_near(tokens) or self._cost_decision(tokens).pays(SOFT_SHARE)):
             return
         self._prepared = self._preparation(view, tokens, SummaryWatch())
 
@@ -179,7 +179,7 @@ class Compactor:
         self._watch = prepared.watch if prepared else SummaryWatch()
         self._watch.wait(progress)
         guidance = await (prepared.guidance if prepared else self.hooks.before(view, trigger, focus))
-        if guidance.veto and trigger in MUST:
+        if guidance.veto and trigger in NO_VETO_TRIGGERS:
             # A vetoed compaction was not prepared either.
             prepared, guidance = None, await self.hooks.before(view, trigger, focus)
         self._add_notices(guidance.faults)
@@ -193,7 +193,7 @@ class Compactor:
             methods.insert(0, (CLEARING, lambda: self._clear(built_in, request)))
         found, reason = await self._candidate(request, methods)
         if self._watch.is_hanging:
-            self.host.notice("hanging", HANGING)
+            self.host.notice("hanging", SUMMARY_STALLED)
         waited = self._clock() - started
         spent = self.account.take_unreported()
         event = replace(event, seconds=waited, waited=waited, reason=reason, money=total_of(spent))

@@ -31,8 +31,8 @@ T = TypeVar("T")
 HEAVY_TOKENS = 20_000  # takes 25 ms to compact; smaller views are faster without another process
 SMALL_DEADLINE = 10.0  # seconds for everything but `compress`
 SUMMARY_SHARE = 0.9  # of a compaction's time, for its summary model; extraction needs the rest
-HANGING = "The summary model stopped sending tokens (auxiliary.compression.idle_timeout), so code wrote the summary."
-TOO_LONG = "the summary model exceeded the compaction's time limit"
+SUMMARY_STALLED = "The summary model stopped sending tokens (auxiliary.compression.idle_timeout), so code wrote the summary."
+SUMMARY_TIMED_OUT = "the summary model exceeded the compaction's time limit"
 
 
 class EngineHost:
@@ -220,7 +220,7 @@ class EngineHost:
             return (compacted if is_safe else _with_originals(compacted, copies, view)), report
 
         give_up = watch.skip if watch else _nothing
-        timer = asyncio.get_running_loop().call_later(seconds * SUMMARY_SHARE, give_up, TOO_LONG)
+        timer = asyncio.get_running_loop().call_later(seconds * SUMMARY_SHARE, give_up, SUMMARY_TIMED_OUT)
         try:
             return await call_in_thread(work, seconds)
         except DeadlineExceeded:

@@ -20,7 +20,7 @@ from plimsoll.messages import Message
 PreCompact: TypeAlias = Callable[[list[Message], str, str | None], Mapping[str, Any] | None]
 PostCompact: TypeAlias = Callable[[CompactionEvent], object]
 DEADLINE = 10.0  # seconds for one hook
-MUST = frozenset({"overflow", "by hand"})  # triggers that no veto stops
+NO_VETO_TRIGGERS = frozenset({"overflow", "by hand"})  # triggers that no veto stops
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Hooks:
             except (DeadlineExceeded, Exception) as error:  # plugin code may raise anything
                 faults.append(_fault("pre_compact", hook, error))
                 continue
-            if veto and trigger not in MUST:
+            if veto and trigger not in NO_VETO_TRIGGERS:
                 return Guidance(focus, f"{_name(hook)}: {veto}", tuple(faults))
             contexts += [context] if context else []
         return Guidance("\n".join(contexts) or None, faults=tuple(faults))

@@ -21,8 +21,8 @@ from plimsoll.messages import Message, handle_of
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 from plimsoll.tools import CallOutcome, ToolResult
 
-SHARE = 0.25  # of the window, for one result
-TOGETHER = 0.5  # of the window, for the results of one reply
+RESULT_SHARE = 0.25  # of the window, for one result
+REPLY_SHARE = 0.5  # of the window, for the results of one reply
 MAX_TOKENS = 16_000
 _MIN_TOKENS = 64  # with less, a head and a tail are useless
 
@@ -42,15 +42,15 @@ class ToolResults:
 
 def largest_result(window: int) -> int:
     """Tokens that one result may take in a window."""
-    return max(_MIN_TOKENS, min(int(window * SHARE), MAX_TOKENS))
+    return max(_MIN_TOKENS, min(int(window * RESULT_SHARE), MAX_TOKENS))
 
 
 def results_of(outcomes: Sequence[CallOutcome], window: int) -> ToolResults:
     """The results of one reply for the log and for the model."""
     limit = largest_result(window)
     sizes = [min(limit, estimate_message_tokens(outcome.message)) for outcome in outcomes]
-    if sum(sizes) > window * TOGETHER:
-        limit = max(_MIN_TOKENS, min(limit, int(window * TOGETHER) // len(outcomes)))
+    if sum(sizes) > window * REPLY_SHARE:
+        limit = max(_MIN_TOKENS, min(limit, int(window * REPLY_SHARE) // len(outcomes)))
     whole = [_whole(outcome) for outcome in outcomes]
     shown = {}
     for place, outcome in enumerate(outcomes):

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from plimsoll.agent.compaction_record import CompactionResult, is_degraded
-from plimsoll.agent.engine_host import SUMMARY_SHARE, TOO_LONG, EngineHost, can_draft
+from plimsoll.agent.engine_host import SUMMARY_SHARE, SUMMARY_TIMED_OUT, EngineHost, can_draft
 from plimsoll.agent.hooks import Guidance
 from plimsoll.agent.plugin_calls import call_in_thread
 from plimsoll.context import Budget, CompactionReport, ContextCompressor, ContextEngine
@@ -190,7 +190,7 @@ async def prepared_for(
     """The prepared view, fitted to the current view."""
     done, _ = await asyncio.wait({prepared.task}, timeout=seconds * SUMMARY_SHARE)
     if not done:
-        prepared.watch.skip(TOO_LONG)
+        prepared.watch.skip(SUMMARY_TIMED_OUT)
         await asyncio.wait({prepared.task})
     if prepared.task.cancelled():  # by another branch, whose client has disconnected
         raise PreparationLost("the prepared summary was discarded")

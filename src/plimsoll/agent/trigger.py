@@ -25,9 +25,11 @@ from plimsoll.context.rearm import RearmState
 from plimsoll.messages import Message
 from plimsoll.models import estimate_messages_tokens_rough
 
-SOFT_LINE = 0.85
-FAR_BELOW = 0.85
-NOTHING = "nothing to compact yet"
+SOFT_SHARE = (
+    0.85  # of the threshold: from there on the next view is prepared, as Hermes' documentation describes
+)
+NEAR_SHARE = 0.85  # of the threshold: a plugin's result above it counts as near, so the next compaction waits for growth
+NOTHING_TO_COMPACT = "nothing to compact yet"
 CLEARING: Literal["clearing"] = "clearing"  # the trigger that only clears old results
 
 
@@ -82,7 +84,7 @@ class Trigger:
     def remember(self, events: Sequence[CompactionEvent], tokens: int) -> None:
         """Restore the re-arm state from the events of an earlier process; the view has `tokens` now."""
         last = events[-1] if events else None
-        if last and last.outcome in ("refused", "undone") and not last.reason.startswith(NOTHING):
+        if last and last.outcome in ("refused", "undone") and not last.reason.startswith(NOTHING_TO_COMPACT):
             # A compaction that a user has undone is not repeated at the next chance.
             self._wait(last.tokens_before if last.outcome == "refused" else tokens, last.time)
         if last and last.outcome == "compacted" and last.trigger not in (CLEARING, MEDIA):
@@ -106,7 +108,7 @@ class Trigger:
         """Whether to prepare the next view: within 15 % of the threshold, and past half of the way."""
         engine = self._host.engine
         due = max(self.trigger_tokens, getattr(engine, "due_tokens", 0))
-        early = due - int(engine.threshold_tokens * (1 - SOFT_LINE))
+        early = due - int(engine.threshold_tokens * (1 - SOFT_SHARE))
         return tokens >= max(early, (self.reached + due) // 2) and self.is_armed(tokens)
 
     def is_armed(self, tokens: int) -> bool:
@@ -121,7 +123,7 @@ class Trigger:
         """A compaction left this many tokens."""
         engine = self._host.engine
         # Built-in engines report how far the conversation must grow.
-        is_near = left > engine.threshold_tokens * FAR_BELOW and not isinstance(engine, ContextCompressor)
+        is_near = left > engine.threshold_tokens * NEAR_SHARE and not isinstance(engine, ContextCompressor)
         self._rearm_state = None
         if is_near:
             self._wait(left, self._clock())

@@ -21,8 +21,8 @@ from plimsoll.models.media_limits import MediaLimits
 from plimsoll.transcripts import Transcript, counted
 
 LONGEST_SMALL_WORD = 3
-BELOW = "{:,} tokens are below the threshold of {:,}"
-FITS = "everything fits the first exchange and the protected tail"
+BELOW_THRESHOLD = "{:,} tokens are below the threshold of {:,}"
+NOTHING_TO_SUMMARISE = "everything fits the first exchange and the protected tail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def compact_one(job: BatchJob) -> BatchOutcome:
     if outcome == "unchanged" and result != original:
         outcome, reason = "repaired", _repairs(original, result)
     elif outcome == "unchanged" and not plan.only_if_due and not engine.has_content_to_compress(original):
-        reason = FITS
+        reason = NOTHING_TO_SUMMARISE
     wire = transcript.dialect.validation
     return BatchOutcome(
         transcript=replace(transcript, messages=result),
@@ -177,7 +177,7 @@ def _compacted(
     if plan.only_if_due and not engine.should_compress_preflight(original):
         tokens, count = estimate_messages_tokens_rough(original), len(original)
         result = original if is_whole(original) else repair(original)
-        reason = BELOW.format(tokens, engine.threshold_tokens)
+        reason = BELOW_THRESHOLD.format(tokens, engine.threshold_tokens)
         after = tokens if result is original else estimate_messages_tokens_rough(result)
         return result, CompactionReport("unchanged", reason, count, len(result), tokens, after)
     result = engine.compress(original, focus_topic=plan.focus)

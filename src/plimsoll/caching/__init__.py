@@ -13,7 +13,7 @@ from plimsoll.caching.breakpoints import (
     without_markers,
 )
 from plimsoll.caching.cost_policy import (
-    NEVER,
+    NEVER_PAYS,
     Clearing,
     CostDecision,
     CostHistory,
@@ -56,7 +56,7 @@ __all__ = [
     "FIRST_TOKEN",
     "LOOK_BACK",
     "MAX_BREAKPOINTS",
-    "NEVER",
+    "NEVER_PAYS",
     "STRATEGIES",
     "Bill",
     "Block",

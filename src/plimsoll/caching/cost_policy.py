@@ -100,7 +100,7 @@ class CostDecision:
         return self.ahead - self.price
 
 
-NEVER = CostDecision(price=1.0, line=1.0, paid=0.0, ahead=0.0)
+NEVER_PAYS = CostDecision(price=1.0, line=1.0, paid=0.0, ahead=0.0)
 
 
 def pricing_of(card: ModelCard, policy: CachingPolicy, writer: ModelCard | None = None) -> Pricing:
@@ -129,7 +129,7 @@ def compaction_pays(
     steady = prices.input if pricing.lifetime is None else prices.cache_read
     removed = tokens - target
     if removed <= 0 or tokens < target * MIN_GAIN or steady <= 0.0:
-        return NEVER
+        return NEVER_PAYS
 
     def summary(weight: int) -> float:
         return summary_price(pricing, history, weight, summary_tokens(weight - target), now)
@@ -151,7 +151,7 @@ def clearing_pays(
     steady = prices.input if pricing.lifetime is None else prices.cache_read
     removed = min(clearing.removed, tokens - target)
     if removed < MIN_CLEARED or tokens < target * MIN_GAIN or steady <= 0.0:
-        return NEVER
+        return NEVER_PAYS
     premium = _premium(pricing, tokens)
     if is_warm(pricing, history, now):
         price = usd(max(0, min(history.tokens, tokens) - clearing.before - removed), premium)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 
 # A prompt below this share of the last attempt's result was reduced in another way: by an undo, a new topic.
-_SHRUNK = 0.90
+_SHRUNK_SHARE = 0.90
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,4 +25,4 @@ class RearmState:
 
     def applies_to(self, tokens: int, threshold_tokens: int) -> bool:
         """Whether the prompt has not shrunk much since the last attempt."""
-        return not 0 < tokens < min(threshold_tokens, self.left * _SHRUNK)
+        return not 0 < tokens < min(threshold_tokens, self.left * _SHRUNK_SHARE)

@@ -49,7 +49,7 @@ class Caller:
         return OPERATOR if self.owner is None else f"key:{self.name}"
 
 
-NOBODY = Caller()
+ANONYMOUS = Caller()
 
 
 def caller_in(scope: Scope) -> Caller:

@@ -15,7 +15,7 @@ from typing import Any
 
 from plimsoll.messages.calls import arguments_of, call_name
 
-_READ = 20_000  # characters
+_MAX_CHARACTERS = 20_000  # characters
 _ANSWERED = re.compile(
     r"\A\W*(?:the )?user(?: has)? (?:answered|responded)\b.{0,60}?:", re.IGNORECASE | re.DOTALL
 )
@@ -29,7 +29,7 @@ _REFUSED = re.compile(
     r"|(?:denied|rejected|declined|cancelled) (?:execution|this|the)\b)",
     re.IGNORECASE,
 )
-_SAID = re.compile(r"the user said:\s*(?P<said>.+)\Z", re.IGNORECASE | re.DOTALL)
+_ANSWER_TEXT = re.compile(r"the user said:\s*(?P<said>.+)\Z", re.IGNORECASE | re.DOTALL)
 _BOILERPLATE = re.compile(
     r"\AThe user wants to clarify these questions\..*?(?:Questions asked:|\Z)", re.DOTALL
 )
@@ -40,9 +40,9 @@ REFUSED = "refused"
 
 def person_answer(call: dict[str, Any], result: str) -> str:
     """What a person said in the result of a call, one answer per line; empty if there is none."""
-    head = result[:_READ]
+    head = result[:_MAX_CHARACTERS]
     if _REFUSED.match(head):
-        match = _SAID.search(head)
+        match = _ANSWER_TEXT.search(head)
         words = _BOILERPLATE.sub("", match["said"]).strip() if match else ""
         return f"{REFUSED}: {words}" if words else REFUSED
     asked = arguments_of(call)

@@ -30,7 +30,7 @@ _NAMED_HANDLE = re.compile(r"full (?:text|content) under handle (h:[0-9a-f]{10})
 # The text with which `excerpt` states what it omitted, and the lines that replace media after it.
 _LEFT_OUT = re.compile(r"\n\[… ([\d,]{1,15}) characters left out …\]\n")
 _NAMED_MEDIA = re.compile(r"(?:\n\[\w+ left out\])+\Z")
-_NEAR = 16  # candidates checked from either side if a message occurs very often
+_MAX_NEAR = 16  # candidates checked from either side if a message occurs very often
 _SAME, _EQUAL, _REWRITTEN = 3, 2, 1
 Mark: TypeAlias = tuple[str, str]
 
@@ -166,10 +166,12 @@ class _Known:
 
 def _near(places: Sequence[int], preceding: int, following: int) -> Sequence[int]:
     """The possible positions of a message, given how many equal ones precede and follow it."""
-    if len(places) <= 2 * _NEAR:
+    if len(places) <= 2 * _MAX_NEAR:
         return places
     end = len(places) - following
-    return sorted({*places[preceding : preceding + _NEAR], *places[max(0, end - _NEAR) : max(0, end)]})
+    return sorted(
+        {*places[preceding : preceding + _MAX_NEAR], *places[max(0, end - _MAX_NEAR) : max(0, end)]}
+    )
 
 
 def _marks(message: Message) -> frozenset[Mark]:

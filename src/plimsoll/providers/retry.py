@@ -23,7 +23,7 @@ from plimsoll.errors import (
 )
 
 RETRIED_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-_PASSING = (BrokenReply, NetworkFailed, Overloaded, ProviderTimeout, RateLimited, ServerFailed)
+_TRANSIENT = (BrokenReply, NetworkFailed, Overloaded, ProviderTimeout, RateLimited, ServerFailed)
 _PIECE = re.compile(r"([\d.]+) ?(ms|s|m|h)?")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 
@@ -51,7 +51,7 @@ class Retries:
 
 def passes(error: ProviderError) -> bool:
     """Whether the failure may be temporary."""
-    return isinstance(error, _PASSING) and (
+    return isinstance(error, _TRANSIENT) and (
         error.status is None or error.status < 300 or error.status in RETRIED_STATUSES
     )
 

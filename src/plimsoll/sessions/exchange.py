@@ -10,7 +10,7 @@ and after any restart.
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from plimsoll.agent import INTERRUPTED, LEFT, UNANSWERED
+from plimsoll.agent import INTERRUPTED, PROCESS_ENDED, UNANSWERED
 from plimsoll.archive import Archive
 from plimsoll.errors import UserError
 from plimsoll.messages import Message, text_of, tool_calls
@@ -18,7 +18,7 @@ from plimsoll.messages import Message, text_of, tool_calls
 Ending: TypeAlias = Literal["answered", "interrupted", "failed", "unfinished"]
 _ENDINGS: tuple[tuple[str, Ending], ...] = (
     (INTERRUPTED, "interrupted"),
-    (LEFT, "interrupted"),
+    (PROCESS_ENDED, "interrupted"),
     (UNANSWERED, "failed"),
 )
 _PAGE = 64

@@ -19,7 +19,7 @@ from plimsoll.models import estimate_messages_tokens_rough
 
 TRIGGER = "hygiene"
 PERCENT = 85  # of the model's window; no setting
-FEWEST = 4  # stored messages, without the system prompt and the incoming message
+MIN_MESSAGES = 4  # stored messages, without the system prompt and the incoming message
 _PAGE = 64  # messages per read
 _RECENT = 50  # events and requests to examine
 
@@ -44,7 +44,7 @@ class SessionSize:
     @property
     def is_due(self) -> bool:
         """Whether the session must be compacted first."""
-        return self.enabled and self.stored >= FEWEST and self.tokens * 100 >= self.window * PERCENT
+        return self.enabled and self.stored >= MIN_MESSAGES and self.tokens * 100 >= self.window * PERCENT
 
     @property
     def sentence(self) -> str:
@@ -119,7 +119,7 @@ async def _refused(agent: Agent, emit: Emit, reason: str) -> CompactionEvent:
 async def _stored(archive: Archive, id: str, last: int) -> int:
     """The number of messages up to `last` without system prompts; stops counting at the minimum."""
     count, first = 0, 1
-    while first <= last and count < FEWEST:
+    while first <= last and count < MIN_MESSAGES:
         page = await archive.messages(id, first, min(last, first + _PAGE - 1))
         count += sum(stored.role != "system" for stored in page)
         first += _PAGE

@@ -26,7 +26,7 @@ from plimsoll.terminal.priced_replay import short_tokens
 from plimsoll.transcripts import Transcript
 
 POLICIES: tuple[Literal["threshold", "cost"], ...] = ("threshold", "cost")
-NEVER = "none"
+UNCOMPACTED = "none"
 OPTIONAL_POLICY_COLUMNS = ("times", "sent")  # columns that a narrow terminal omits, in this order
 
 
@@ -90,7 +90,7 @@ def under_policies(
     gap: float,
 ) -> dict[str, PolicyReplay]:
     """The conversation under each policy, with the caching strategy of `chosen`, which is the uncompacted replay."""
-    found = {NEVER: PolicyReplay(chosen, 0)}
+    found = {UNCOMPACTED: PolicyReplay(chosen, 0)}
     for policy in POLICIES:
         compression = settings.compression.model_copy(update={"policy": policy})
         engine = build_compressor(
@@ -124,8 +124,8 @@ def policy_table(found: Sequence[Mapping[str, PolicyReplay]], without: frozenset
     shown = [place for place, heading in enumerate(headings) if heading not in without]
     for place in shown:
         table.add_column(headings[place], justify="right", no_wrap=True)
-    base = sum(results[NEVER].replay.money for results in found)
-    for policy in (NEVER, *POLICIES):
+    base = sum(results[UNCOMPACTED].replay.money for results in found)
+    for policy in (UNCOMPACTED, *POLICIES):
         money = sum(results[policy].replay.money for results in found)
         sent = sum(results[policy].replay.total.prompt_tokens for results in found)
         times = sum(results[policy].compactions for results in found)

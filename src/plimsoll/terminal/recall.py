@@ -23,7 +23,7 @@ from plimsoll.terminal.standard_output import write_exact
 from plimsoll.transcripts import EXAMPLE, Transcript, iter_transcripts, read_example, read_stream
 
 NEAREST = 3
-CLOSE = 0.75  # similarity of a handle with a typo or two; unrelated handles are less similar
+CLOSE_SIMILARITY = 0.75  # similarity of a handle with a typo or two; unrelated handles are less similar
 STANDARD = "-"
 MAX_SEARCHED = 50  # files in the same folder to search for the original
 LARGEST_SEARCHED = 50_000_000  # maximum bytes of one of them
@@ -118,7 +118,7 @@ def _unknown(path: str, wanted: str, fitting: list[str], known: list[str]) -> st
         return f"{wanted} matches {len(fitting)} messages in {path}: {some}. Type more of it."
     if not known:
         return f"{path} contains no messages, so there is nothing to recall. Pass the original conversation."
-    near = difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=CLOSE)
+    near = difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=CLOSE_SIMILARITY)
     hint = (
         f"Nearest: {', '.join(near)}." if near else "Pass the original conversation, not the compacted one."
     )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-_AROUND = 40  # characters shown on either side of a match
+_CONTEXT_CHARACTERS = 40  # characters shown on either side of a match
 _DATA = re.compile(r"[A-Za-z0-9+/=_-]{500,}+")  # base64 of an image; searching megabytes of it takes seconds
 _WINDOW = r"(?:context(?: window| length| space| budget)?|token (?:budget|limit)|window)"
 _PRESSURE = re.compile(
@@ -38,7 +38,9 @@ def window_usage_mentions(bodies: Iterable[Mapping[str, Any]]) -> list[str]:
                 continue
             looked_at.add(hash(words))
             for match in _PRESSURE.finditer(words):
-                found[words[max(0, match.start() - _AROUND) : match.end() + _AROUND]] = None
+                found[
+                    words[max(0, match.start() - _CONTEXT_CHARACTERS) : match.end() + _CONTEXT_CHARACTERS]
+                ] = None
     return list(found)
 
 

@@ -30,7 +30,7 @@ _REFUSALS = (
     ("too many clients", "it has no free connections. Try again, or raise its max_connections"),
     ("remaining connection slots", "it has no free connections. Try again, or raise its max_connections"),
 )
-_LATER = {
+_BY_SQLSTATE = {
     "53100": "its disk is full. The last change was not stored; all earlier ones are. Free some disk space",
     "53200": "it is out of memory. The last change was not stored. Try again",
     "53300": "it has no free connections. Try again, or raise its max_connections",
@@ -132,7 +132,7 @@ def readable_errors(address: Address) -> Iterator[None]:
             "host and port in archive.url."
         ) from error
     except psycopg.Error as error:
-        problem = _LATER.get(error.sqlstate or "")
+        problem = _BY_SQLSTATE.get(error.sqlstate or "")
         if problem is None:
             raise
         raise ArchiveError(f"The archive {address.shown} refuses: {problem}.") from error

@@ -11,7 +11,7 @@ _LETTER = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (account, place, event) DO NOTHING"
 )
-_WAITS = "SELECT 1 FROM letters WHERE account = ? AND place = ? AND event = ? AND settled IS NULL"
+_IS_WAITING = "SELECT 1 FROM letters WHERE account = ? AND place = ? AND event = ? AND settled IS NULL"
 _POSITION = (
     "INSERT INTO mail_positions (account, position) VALUES (?, ?) "
     "ON CONFLICT (account) DO UPDATE SET position = excluded.position"
@@ -41,7 +41,7 @@ class SqlInbox(Inbox):
                     storable(message.speaker),
                 )
                 await db.run(_LETTER, (*name, *content, now))
-                if await db.row(_WAITS, name):
+                if await db.row(_IS_WAITING, name):
                     waiting.append(message)
             return waiting
 

@@ -53,7 +53,7 @@ _SWEEP = (
     "DELETE FROM shortenings WHERE session = (SELECT key FROM gone) AND id NOT IN "
     "(SELECT shortening FROM view_references WHERE shortening IS NOT NULL)",
 )
-_OWN = ("pins", "events", "usage", "leases")
+_SESSION_TABLES = ("pins", "events", "usage", "leases")
 
 
 async def create(
@@ -136,7 +136,7 @@ async def delete(db: SqlConnection, index: Index, key: int) -> int:
     await _forget_messages(db, index, key, above=shared or 0)
     # A turn that a fork shares may be saved again there and must be recognised.
     await db.run("DELETE FROM turns WHERE session = ? AND last > ?", (key, shared or 0))
-    for table in _OWN:
+    for table in _SESSION_TABLES:
         await db.run(f"DELETE FROM {table} WHERE session = ?", (key,))
     for statement in _SWEEP:
         await db.run(_NEEDED + statement, (key,))

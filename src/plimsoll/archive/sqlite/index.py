@@ -14,7 +14,7 @@ from plimsoll.archive.sql.index import FIELDS, RANKED, Index, Scope, Statement, 
 
 # Below this many rows of an owner, each is looked up, at about 10 µs; scanning a common word of all owners costs
 # about 2 µs for each message of the archive.
-FEW = 2_000
+SMALL_SCOPE = 2_000
 
 
 class SqliteIndex(Index):
@@ -56,8 +56,8 @@ class SqliteIndex(Index):
         statement = (
             "SELECT count(*) FROM (SELECT 1 FROM messages WHERE owner = ? AND id BETWEEN ? AND ? LIMIT ?)"
         )
-        (count,) = await db.only(statement, (owner, low, high, FEW + 1))
-        return bool(count <= FEW)
+        (count,) = await db.only(statement, (owner, low, high, SMALL_SCOPE + 1))
+        return bool(count <= SMALL_SCOPE)
 
     def candidates(self, scope: Scope, by_words: bool) -> Statement:
         condition, values = scope.condition()

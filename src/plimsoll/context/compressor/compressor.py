@@ -24,7 +24,7 @@ from plimsoll.models import DEFAULT_WINDOW, card_for, estimate_message_tokens, e
 from plimsoll.models.media_limits import MediaLimits
 
 # The threshold of session hygiene: a result above it would be compacted again before the next turn.
-_CROWDED = 0.85
+_CROWDED_SHARE = 0.85
 
 
 class ContextCompressor(ContextEngine):
@@ -243,9 +243,11 @@ class ContextCompressor(ContextEngine):
         rules = self._rules if ask else replace(self._rules, summarizer=None)
         rules = rules if keep else replace(rules, remembered=self.remembered.copied())
         tokens = current_tokens or estimate_messages_tokens_rough(messages)
-        if tokens < self.context_length * _CROWDED:
+        if tokens < self.context_length * _CROWDED_SHARE:
             return rules
-        return replace(rules, budget=replace(self.budget, threshold=min(self.budget.threshold, _CROWDED)))
+        return replace(
+            rules, budget=replace(self.budget, threshold=min(self.budget.threshold, _CROWDED_SHARE))
+        )
 
     def _note_count(self, tokens: int) -> None:
         """Discard the re-arm state if the prompt has shrunk since the last compaction."""

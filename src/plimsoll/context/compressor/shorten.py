@@ -17,7 +17,7 @@ from plimsoll.messages import (
 )
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 
-_SMALLEST = 24
+_MIN_TOKENS = 24
 
 
 def shorten(message: Message, limit: int) -> Message:
@@ -28,7 +28,7 @@ def shorten(message: Message, limit: int) -> Message:
     calls = message.get("tool_calls")
     share = limit
     if isinstance(calls, list) and calls:
-        share = max(_SMALLEST, limit // (len(calls) + 1))
+        share = max(_MIN_TOKENS, limit // (len(calls) + 1))
         shorter["tool_calls"] = [
             _shorter_call(call, share) if isinstance(call, dict) else call for call in calls
         ]
@@ -38,7 +38,7 @@ def shorten(message: Message, limit: int) -> Message:
         named = "".join(f"\n[{part.get('type')} left out]" for part in media_of(message))
         handle = f"\n[full text under handle {original_handle(message)}]"
         room = share - estimate_tokens(named) - estimate_tokens(handle)
-        shorter["content"] = fit_text(text, max(_SMALLEST, room)) + named + handle
+        shorter["content"] = fit_text(text, max(_MIN_TOKENS, room)) + named + handle
     for key in ("reasoning_content", "reasoning", "thinking_blocks", "reasoning_details"):
         shorter.pop(key, None)
     return shorter
@@ -58,7 +58,7 @@ def _shorter_call(call: dict[str, Any], limit: int) -> dict[str, Any]:
     if estimate_tokens(arguments_text(call)) <= limit:
         return call
     arguments = arguments_of(call) or {"arguments": arguments_text(call)}
-    per_value = max(_SMALLEST, limit // len(arguments))
+    per_value = max(_MIN_TOKENS, limit // len(arguments))
     cut = {key: _shorter_value(value, per_value) for key, value in arguments.items()}
     return {**call, "function": {**call["function"], "arguments": json.dumps(cut, ensure_ascii=False)}}
 

@@ -55,7 +55,7 @@ from plimsoll.secrets import redact
 
 # Estimates and the model's own count differ. A summary up to a quarter over the budget is cut; a longer one is a
 # failure.
-TOO_LONG = 1.25
+TOO_LONG_RATIO = 1.25
 _SMALLEST_PIECE = 120
 # If the Goal or Progress lines were removed as untrue, the rest is used if it has this many lines and this share.
 _MIN_LINES, _MIN_TRUE = 3, 0.5
@@ -354,7 +354,7 @@ def _checked(text: str, budget: int, custom: CustomPrompt) -> Sections:
     if not answer:
         raise SummaryFailed("the summary model returned nothing")
     tokens = estimate_tokens(answer)
-    if tokens > budget * TOO_LONG:
+    if tokens > budget * TOO_LONG_RATIO:
         raise SummaryFailed(f"the summary has about {tokens:,} tokens, its budget is {budget:,}")
     sections = parse_sections(answer, custom.titles)
     if not has_goal_and_progress(sections):

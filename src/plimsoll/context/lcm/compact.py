@@ -43,7 +43,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tokens
 from plimsoll.secrets import redact
 
-READ = 50_000  # messages to read at once if nothing is remembered; the newest ones
+MAX_READ = 50_000  # messages to read at once if nothing is remembered; the newest ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def _ledger(
     at, earlier, tree = plan.bounds.previous, plan.previous, builder.tree
     known, by_person = rules.remembered.source_of(earlier), builder.edits.summary
     last = tree.leaves[-1].details["last"] if tree.leaves else 0
-    if known.facts or (earlier and last > READ):
+    if known.facts or (earlier and last > MAX_READ):
         middle = [place for run in plan.bounds.middle for place in run]
         leaving = {positions[place] for place in middle}
         # A shortened result has no number; it is between two messages that have one.
@@ -191,7 +191,7 @@ def _ledger(
         leaving.update(range(min(filter(None, new), default=last), last + 1))
     else:
         known = SummarySource(earlier=summary_body(by_person.message) if by_person else "")
-        leaving = set(range(max(1, last - READ + 1), last + 1))
+        leaving = set(range(max(1, last - MAX_READ + 1), last + 1))
     spoken = _logged_messages(store, leaving - kept - builder.hidden)
     messages, numbers = [entry.message for entry in spoken], [entry.sequence - 1 for entry in spoken]
     return read_facts(messages, plan.opening, known.facts, numbers), known.earlier

@@ -16,7 +16,7 @@ from typing import Any
 from plimsoll.context.compressor import ContextCompressor
 from plimsoll.context.lcm.archive_node_store import ArchiveNodeStore
 from plimsoll.context.lcm.compact import compact_into_tree
-from plimsoll.context.lcm.node_store import OWN, InMemoryNodeStore, NodeStore
+from plimsoll.context.lcm.node_store import OWN_SESSION, InMemoryNodeStore, NodeStore
 from plimsoll.context.lcm.node_writer import LateTexts, NodeWriter
 from plimsoll.context.lcm.tools import LcmToolContext, answer, schemas
 from plimsoll.context.lcm.tree import current_tree
@@ -113,7 +113,7 @@ class LcmEngine(ContextCompressor):
         """Start a new conversation; an archive keeps the old one."""
         super().on_session_reset()
         self.late_texts = {}
-        if self.store.session == OWN:
+        if self.store.session == OWN_SESSION:
             self.store = InMemoryNodeStore()
 
     def get_status(self) -> dict[str, Any]:

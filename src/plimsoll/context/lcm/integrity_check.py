@@ -17,7 +17,7 @@ from plimsoll.context.lcm.tree import KINDS, Tree, tree_of
 from plimsoll.context.lcm.tree_builder import leaf_runs
 from plimsoll.messages import SYSTEM_ROLES
 
-_TINY = 64  # tokens below which a node may be as large as its source
+_TINY_TOKENS = 64  # tokens below which a node may be as large as its source
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,5 +92,5 @@ def _broken(node: Node, examined: StoredTree) -> Iterator[str]:
     if depths and depths != {node.depth - 1}:
         yield f"has depth {node.depth} but refers to nodes of depth {', '.join(map(str, sorted(depths)))}"
     replaced = int(node.details.get("tokens", 0))
-    if node.kind == "leaf" and replaced > _TINY and node.tokens >= replaced + _TINY:
+    if node.kind == "leaf" and replaced > _TINY_TOKENS and node.tokens >= replaced + _TINY_TOKENS:
         yield f"has {node.tokens:,} tokens but replaces only {replaced:,}"

@@ -20,7 +20,7 @@ from plimsoll.context.markers import find_summary
 from plimsoll.messages import Message, handle_of
 from plimsoll.models import estimate_message_tokens
 
-OWN = "own"  # the session of a store without an archive
+OWN_SESSION = "own"  # the session of a store without an archive
 
 
 class NodeStore(Protocol):
@@ -80,7 +80,7 @@ class InMemoryNodeStore:
 
     @property
     def session(self) -> str:
-        return OWN
+        return OWN_SESSION
 
     def positions(self, messages: Sequence[Message]) -> list[int]:
         whole = [(message.message, message.sequence) for message in self._log]
@@ -135,7 +135,7 @@ class InMemoryNodeStore:
         sequence = len(self._log) + 1
         tokens, digest = estimate_message_tokens(message), digest_of(message).hex()
         self._log.append(
-            StoredMessage(OWN, sequence, message, tokens, self._clock(), digest, handle_of(message))
+            StoredMessage(OWN_SESSION, sequence, message, tokens, self._clock(), digest, handle_of(message))
         )
         return sequence
 
@@ -171,7 +171,7 @@ class InMemoryNodeStore:
             places = [matcher(text, left()) for matcher in matchers]
             if all(places):
                 yield hit(
-                    OWN,
+                    OWN_SESSION,
                     message.sequence,
                     message.role,
                     message.time,

@@ -15,7 +15,7 @@ from functools import cache, partial
 from importlib.resources import files
 
 from plimsoll.context.compressor.excerpts import transcript_texts
-from plimsoll.context.compressor.summarise import TOO_LONG, LateText, SummaryJob, summarise
+from plimsoll.context.compressor.summarise import TOO_LONG_RATIO, LateText, SummaryJob, summarise
 from plimsoll.context.ledger import (
     EVIDENCE,
     NOTHING_ADDED,
@@ -42,7 +42,7 @@ MAX_FAILURES = 2  # in a row
 WRITING_SECONDS = 45.0  # seconds after which no further summary starts
 NODE_SHARE = 0.20
 MIN_NODE_TOKENS, MAX_NODE_TOKENS = 200, 1_200
-TINY = "(short)"  # for messages that are too small to shorten
+TOO_SMALL = "(short)"  # for messages that are too small to shorten
 _SMALLEST_BULLETS = 60
 _SHORTEST = 24  # characters of a useful message excerpt
 
@@ -119,7 +119,9 @@ class NodeWriter:
         room = min(budget, tokens // 2)
         sections = write_sections(facts(), {}, SummaryRoom(room // 2, room), self.focus)
         text = redact(as_lines(f"{render_sections(sections)}\n{render_evidence(sections)}"))
-        return NodeText(text if estimate_tokens(text) < tokens else TINY, by_model=False, failure=failure)
+        return NodeText(
+            text if estimate_tokens(text) < tokens else TOO_SMALL, by_model=False, failure=failure
+        )
 
     def ask(self, prompt: str, max_tokens: int) -> str:
         """The model's answer to a prompt. Raises `SummaryFailed` if there is none."""
@@ -153,7 +155,7 @@ class NodeWriter:
         ask = partial(template("bullets").format, budget=budget, focus=focus)
         room = int(self._window() * 0.85) - budget - estimate_tokens(ask(transcript=""))
         answer = self._ask(ask(transcript=_excerpts(job.middle, room)), budget)
-        if estimate_tokens(answer) > budget * TOO_LONG:
+        if estimate_tokens(answer) > budget * TOO_LONG_RATIO:
             raise SummaryFailed(f"the bullets have more than {budget:,} tokens")
         return _smaller(answer, job.middle_tokens)
 

@@ -19,7 +19,7 @@ from plimsoll.errors import UserError
 from plimsoll.messages import Message, answered_id, arguments_text, call_name, tool_calls
 from plimsoll.models import estimate_tokens
 
-_PLAIN = {"role", "content", "tool_calls", "tool_call_id", "name"}
+_PLAIN_FIELDS = {"role", "content", "tool_calls", "tool_call_id", "name"}
 _SMALLEST_PAGE = 64
 
 
@@ -96,4 +96,4 @@ def _is_plain(message: Message) -> bool:
         isinstance(calls, list)
         and all(isinstance(c, dict) and set(c) <= {"id", "type", "function"} for c in calls)
     )
-    return set(message) <= _PLAIN and (content is None or isinstance(content, str)) and well_formed
+    return set(message) <= _PLAIN_FIELDS and (content is None or isinstance(content, str)) and well_formed

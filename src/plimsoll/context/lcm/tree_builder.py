@@ -20,8 +20,8 @@ from plimsoll.context.lcm.tree import Tree, run_of, tree_of
 from plimsoll.messages import Message, safe_cuts
 
 LEAF_TOKENS = 20_000
-REDONE = 4  # fallback texts that one compaction rewrites
-READ = 1_000  # the newest messages, from which the facts of one condensed node are read
+MAX_REDONE = 4  # fallback texts that one compaction rewrites
+MAX_READ = 1_000  # the newest messages, from which the facts of one condensed node are read
 
 
 class TreeBuilder:
@@ -55,7 +55,7 @@ class TreeBuilder:
     def redo(self) -> None:
         """Rewrite nodes that were written without a model, leaves before their parents."""
         makeshift = [node for node in self._counted() if node.degraded]
-        for node in sorted(makeshift, key=lambda item: (item.depth, -self.tree.span(item).last))[:REDONE]:
+        for node in sorted(makeshift, key=lambda item: (item.depth, -self.tree.span(item).last))[:MAX_REDONE]:
             if not self._writer.may_ask and not self._writer.late_texts:
                 return
             again = self._again(node)
@@ -80,7 +80,7 @@ class TreeBuilder:
     def _originals(self, nodes: Sequence[Node]) -> list[Message]:
         spans = [self.tree.span(node) for node in nodes]
         first, last = min(span.first for span in spans), max(span.last for span in spans)
-        messages = self._store.messages(max(first, last - READ + 1), last)
+        messages = self._store.messages(max(first, last - MAX_READ + 1), last)
         return [entry.message for entry in messages if entry.sequence not in self.hidden]
 
     def _shown(self, run: Span) -> list[Span]:

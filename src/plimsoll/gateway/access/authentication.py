@@ -22,7 +22,7 @@ from plimsoll.errors import PlimsollError, UsageLimitReached
 from plimsoll.gateway.access.key_cache import KeyCache
 from plimsoll.gateway.access.key_policy import KeyPolicy, is_loopback
 from plimsoll.gateway.access.usage_limits import refusal_of
-from plimsoll.gateway.asgi import CALLER_HEADER, NOBODY, App, Caller, Header, Receive, Scope, Send
+from plimsoll.gateway.asgi import ANONYMOUS, CALLER_HEADER, App, Caller, Header, Receive, Scope, Send
 from plimsoll.gateway.http.problems import PROBLEM_PATHS, Problem, send_problem
 from plimsoll.gateway.http.responses import send_error
 from plimsoll.gateway.telemetry.request_facts import current, note_refusal
@@ -37,11 +37,11 @@ _TAKEN_OUT = frozenset(
 _OWN_SITES = frozenset(
     {"none", "same-origin"}
 )  # Sec-Fetch-Site of the address bar and of the gateway's own pages
-_ASKED = (
+_KEY_REQUIRED = (
     "This gateway needs its own key: send `Authorization: Bearer plim-…` or `x-api-key: plim-…`. The operator "
     "creates one with `plimsoll gateway keys add NAME`."
 )
-_WRONG = "This key is unknown or revoked. `plimsoll gateway keys list` shows the valid keys."
+_KEY_UNKNOWN = "This key is unknown or revoked. `plimsoll gateway keys list` shows the valid keys."
 _READ_ONLY = (
     "The key {name!r} is read-only: it can only read sessions. `plimsoll gateway keys add NAME` creates a "
     "key that can write."
@@ -50,7 +50,7 @@ _READING = frozenset({"GET", "HEAD"})
 # What a read-only key may read. Every other path asks the upstream, with the gateway's own key.
 _READABLE = (*PROBLEM_PATHS, SHELL_PATH, "/metrics")
 _BEARER: tuple[Header, ...] = ((b"www-authenticate", b"Bearer"),)
-_SOON: tuple[Header, ...] = ((b"retry-after", b"2"),)
+_RETRY_SOON: tuple[Header, ...] = ((b"retry-after", b"2"),)
 _TITLES = {401: "No key", 403: "Not from here", 429: "Too much", 503: "Not now"}
 
 
@@ -96,22 +96,24 @@ class Authentication:
     async def _caller(self, scope: Scope, key: str) -> Caller:
         self._refuse_other_pages(scope)
         if scope["path"] in OPEN_PATHS:
-            return NOBODY
+            return ANONYMOUS
         if self._key_policy.key_cache is None:
-            raise _Refusal(503, "starting", "The gateway is starting. Try again in a moment.", headers=_SOON)
+            raise _Refusal(
+                503, "starting", "The gateway is starting. Try again in a moment.", headers=_RETRY_SOON
+            )
         if not self._key_policy.is_keyed:
             self._refuse_other_hosts(scope)
-            return NOBODY
+            return ANONYMOUS
         is_reading = scope["method"] in _READING and scope["path"].startswith(_READABLE)
         return await self._with_key(key, self._key_policy.key_cache, is_reading)
 
     async def _with_key(self, text: str, key_cache: KeyCache, is_reading: bool) -> Caller:
         if not text:
-            raise _Refusal(401, "key", _ASKED, "invalid_api_key", _BEARER)
+            raise _Refusal(401, "key", _KEY_REQUIRED, "invalid_api_key", _BEARER)
         try:
             key = await key_cache.find(text)
             if key is None:
-                raise _Refusal(401, "key", _WRONG, "invalid_api_key", _BEARER)
+                raise _Refusal(401, "key", _KEY_UNKNOWN, "invalid_api_key", _BEARER)
             if key.reads is not None and not is_reading:
                 raise _Refusal(403, "read-only", _READ_ONLY.format(name=key.name), "read_only_key")
             await key_cache.admit(key)
@@ -120,7 +122,7 @@ class Authentication:
             raise _Refusal(429, error.limit, str(error), code, headers) from None
         except PlimsollError as error:
             detail = "The gateway cannot check keys: its archive does not answer. Try again in a moment."
-            raise _Refusal(503, "archive", detail, headers=_SOON) from error
+            raise _Refusal(503, "archive", detail, headers=_RETRY_SOON) from error
         return Caller(key.id, key.name, None if key.reads is None else Owner(key.reads))
 
     def _refuse_other_pages(self, scope: Scope) -> None:

@@ -19,7 +19,7 @@ from plimsoll.gateway.access.key_cache import KeyCache
 from plimsoll.gateway.access.usage_limits import WAIT_SECONDS
 from plimsoll.settings.gateway import KeyRule
 
-_ADD = "Create one with `plimsoll gateway keys add NAME`"
+_HOW_TO_ADD = "Create one with `plimsoll gateway keys add NAME`"
 
 
 class KeyPolicy:
@@ -71,11 +71,11 @@ def needs_keys(host: str, rule: KeyRule, has_keys: bool) -> bool:
         if not has_keys:
             raise UserError(
                 f"The gateway does not listen on {host} without keys: anyone who can reach it could use it. "
-                f"{_ADD}; or listen on 127.0.0.1."
+                f"{_HOW_TO_ADD}; or listen on 127.0.0.1."
             )
         return True
     if rule == "required" and not has_keys:
-        raise UserError(f"gateway.keys is required, but there is no key. {_ADD}.")
+        raise UserError(f"gateway.keys is required, but there is no key. {_HOW_TO_ADD}.")
     return rule == "required" or (rule == "auto" and has_keys)
 
 

@@ -42,19 +42,19 @@ PART = 16  # a process takes this fraction of what a limit has left
 BUSY_SECONDS = 5  # Retry-After of a request that waited without getting room
 
 log = logging.getLogger(__name__)
-NOTHING = KeyUsage()
+NO_USAGE = KeyUsage()
 
 
 @dataclass(slots=True)
 class _Account:
     """One key in this process."""
 
-    held: KeyUsage = NOTHING  # reserved in the store for this process
-    reserved: KeyUsage = NOTHING  # by requests in progress
-    wanted: KeyUsage = NOTHING  # by requests that wait for room
-    unwritten: KeyUsage = NOTHING
-    writing: KeyUsage = NOTHING
-    today: KeyUsage = NOTHING  # used by all processes, from the store
+    held: KeyUsage = NO_USAGE  # reserved in the store for this process
+    reserved: KeyUsage = NO_USAGE  # by requests in progress
+    wanted: KeyUsage = NO_USAGE  # by requests that wait for room
+    unwritten: KeyUsage = NO_USAGE
+    writing: KeyUsage = NO_USAGE
+    today: KeyUsage = NO_USAGE  # used by all processes, from the store
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # requests get room in order of arrival
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -64,7 +64,7 @@ class _Account:
 
     @property
     def is_idle(self) -> bool:
-        return self.unwritten == NOTHING and self.held == NOTHING and self.reserved == NOTHING
+        return self.unwritten == NO_USAGE and self.held == NO_USAGE and self.reserved == NO_USAGE
 
     def fits(self, need: KeyUsage, limits: KeyLimits) -> bool:
         """Whether a request may be sent without asking the store."""
@@ -146,7 +146,7 @@ class UsageAccounts:
     async def close(self) -> None:
         """Write pending usage and return reservations."""
         for account in self._accounts.values():
-            account.reserved = NOTHING
+            account.reserved = NO_USAGE
         await self._write()  # after a write in progress, which must not be interrupted
         if self._writer is not None:
             self._writer.cancel()
@@ -186,8 +186,8 @@ class UsageAccounts:
                 _not_written(account)
                 raise
             self._set_day(grant.now)
-            account.today, account.writing = grant.used, NOTHING
-            account.held = settlement.held.plus(grant.granted or NOTHING)
+            account.today, account.writing = grant.used, NO_USAGE
+            account.held = settlement.held.plus(grant.granted or NO_USAGE)
             self._write_later()
             return grant
 
@@ -200,7 +200,7 @@ class UsageAccounts:
         """Start a settlement: from here on, no request of this process uses room that is being returned."""
         settlement = UsageSettlement(id, account.unwritten, account.reserved)
         account.held = account.reserved
-        account.unwritten, account.writing = NOTHING, account.unwritten
+        account.unwritten, account.writing = NO_USAGE, account.unwritten
         return settlement
 
     async def _write_soon(self) -> None:
@@ -216,9 +216,9 @@ class UsageAccounts:
             some = {
                 id: account
                 for id, account in self._accounts.items()
-                if account.unwritten != NOTHING
+                if account.unwritten != NO_USAGE
                 or account.held != account.reserved
-                or (due and account.held != NOTHING)
+                or (due and account.held != NO_USAGE)
             }
             if due:
                 self._renewed = self._clock()
@@ -235,7 +235,7 @@ class UsageAccounts:
                 log.warning("the usage of keys could not be stored yet: %s", error)
                 return False
             for account in some.values():
-                account.today, account.writing = account.today.plus(account.writing), NOTHING
+                account.today, account.writing = account.today.plus(account.writing), NO_USAGE
             return True
 
     def _write_later(self) -> None:
@@ -250,7 +250,7 @@ class UsageAccounts:
         if int(now // DAY) != self._day:
             self._day = int(now // DAY)
             for account in self._accounts.values():
-                account.today = NOTHING
+                account.today = NO_USAGE
 
 
 async def _either(event: asyncio.Event, seconds: float) -> None:
@@ -263,7 +263,7 @@ async def _either(event: asyncio.Event, seconds: float) -> None:
 
 
 def _not_written(account: _Account) -> None:
-    account.unwritten, account.writing = account.writing.plus(account.unwritten), NOTHING
+    account.unwritten, account.writing = account.writing.plus(account.unwritten), NO_USAGE
 
 
 def _not_negative(spent: KeyUsage) -> KeyUsage:

@@ -20,7 +20,7 @@ from plimsoll.messages import Message, media_of
 from plimsoll.models import estimate_messages_tokens_rough
 
 _MIN_BYTES = 100  # of an image in a request: its type, the keys around it, and some data
-_NEAR = 0.8  # share of the byte limit: a request may grow when it is translated
+_NEAR_LIMIT = 0.8  # share of the byte limit: a request may grow when it is translated
 _WORD = b"image"  # in every image in every wire format: its type, or its media type
 
 
@@ -29,7 +29,7 @@ def may_exceed_limits(raw: bytes, facts: ModelFacts) -> bool:
     max_images, max_bytes = facts.card.media.images, facts.card.media.request_bytes
     if facts.rejects_media:
         return _WORD in raw
-    if max_bytes is not None and len(raw) > max_bytes * _NEAR:
+    if max_bytes is not None and len(raw) > max_bytes * _NEAR_LIMIT:
         return True
     return max_images is not None and len(raw) > max_images * _MIN_BYTES and raw.count(_WORD) > max_images
 

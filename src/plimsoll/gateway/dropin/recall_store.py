@@ -25,7 +25,7 @@ from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.body import LARGE_BYTES
 
 log = logging.getLogger(__name__)
-_KNOWN = 1_024  # requests whose exchanges are kept in memory
+_MAX_REQUESTS = 1_024  # requests whose exchanges are kept in memory
 
 
 class RecallStore:
@@ -90,7 +90,7 @@ class RecallStore:
             replies = self._replies_of(request.owner)
             bodies = [body for number in range(count) for body in await replies.history(_name(key, number))]
             known = self._known[key] = [HiddenExchange(**jsontext.read(body.encode())) for body in bodies]
-            while len(self._known) > _KNOWN:
+            while len(self._known) > _MAX_REQUESTS:
                 self._known.popitem(last=False)
         return known
 

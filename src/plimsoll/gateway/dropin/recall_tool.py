@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 _NOTHING_REMOVED = "Nothing has been removed from this conversation: all of it is in your context."
 _NEEDS_ARGUMENT = "Give `handle` to read content, or `query` to search for words."
 _UNAVAILABLE = "The stored conversation cannot be read at the moment."
-_SPENT = "The limit for recalled content in this answer is reached. Answer with what you have."
-_HITS = 5  # messages per search
+_LIMIT_REACHED = "The limit for recalled content in this answer is reached. Answer with what you have."
+_MAX_HITS = 5  # messages per search
 _PAGE_CHARACTERS = 32_000
 _MIN_TOKENS = 32  # with less room, no page is sent
 
@@ -43,7 +43,7 @@ class RecallTool:
         """The results of the recall calls in a message, together at most `tokens` tokens."""
         results: list[Message] = []
         for call in recall_calls(message):
-            text = _SPENT
+            text = _LIMIT_REACHED
             if tokens >= _MIN_TOKENS:
                 text = await self._answer(arguments_of(call) or {}, conversation, tokens)
             tokens -= estimate_tokens(text)
@@ -85,10 +85,10 @@ async def _read(archive: Archive, stored: tuple[str, int], handle: str, offset: 
 async def _search(archive: Archive, stored: tuple[str, int], query: str, tokens: int) -> str:
     """The best matches for all words or, if no message has them all, for the longest words one by one."""
     session, last = stored
-    attempts = [query, *sorted(set(query.split()), key=lambda word: (-len(word), word))[:_HITS]]
+    attempts = [query, *sorted(set(query.split()), key=lambda word: (-len(word), word))[:_MAX_HITS]]
     for attempt in attempts:
         page = await archive.search(
-            SearchQuery(attempt[:1_000], session=session, last=last, order="relevance", limit=_HITS)
+            SearchQuery(attempt[:1_000], session=session, last=last, order="relevance", limit=_MAX_HITS)
         )
         if page.hits:
             return await _listed(archive, session, page.hits, tokens)

@@ -37,7 +37,7 @@ from plimsoll.gateway.http.body import LARGE_BYTES
 from plimsoll.gateway.telemetry.request_facts import current_key
 from plimsoll.messages import Message
 
-_ROUGH = 4  # bytes per token, if nothing better is known
+_ROUGH_BYTES_PER_TOKEN = 4  # bytes per token, if nothing better is known
 
 
 class RequestWriter:
@@ -62,7 +62,7 @@ class RequestWriter:
         """Like `write`, on this thread. Reads the view once, because another request may change it meanwhile."""
         request, out.written = out.client_request, self._clock()
         if out.conversation is None:
-            out.tokens_before = out.tokens_after = len(request.raw) // _ROUGH
+            out.tokens_before = out.tokens_after = len(request.raw) // _ROUGH_BYTES_PER_TOKEN
         if out.is_translated:
             self._translate(out, out.compacted_view)
             return

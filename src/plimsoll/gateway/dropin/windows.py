@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from plimsoll.agent.trigger import SOFT_LINE
+from plimsoll.agent.trigger import SOFT_SHARE
 from plimsoll.archive import Owner
 from plimsoll.caching import CachingPolicy, caching_policy
 from plimsoll.config import Settings
@@ -48,7 +48,7 @@ class ModelFacts:
     @property
     def tracking_threshold(self) -> int:
         """Tokens from which a conversation is examined; below, no decision about it can change."""
-        soft = int(self.window * self.threshold * SOFT_LINE)
+        soft = int(self.window * self.threshold * SOFT_SHARE)
         # Under `policy: cost`, prices decide before the threshold does.
         return min(soft, self.budget.sizes().target_tokens) if self.budget.lean else soft
 

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import takewhile
 from zlib import crc32
 
-from plimsoll.agent import INTERRUPTED, LEFT, UNANSWERED
+from plimsoll.agent import INTERRUPTED, PROCESS_ENDED, UNANSWERED
 from plimsoll.archive import room_owner
 from plimsoll.archive.inbox import Inbox, IncomingMessage
 from plimsoll.errors import PlatformFailed, PlatformRefused, PlimsollError, UnknownSession
@@ -246,7 +246,7 @@ def text_for_model(message: IncomingMessage) -> str:
 def answer_text(exchange: Exchange) -> str:
     """An answer as text for a chat."""
     text = text_of(exchange.answer).strip()
-    for mark, sentence in ((INTERRUPTED, _STOPPED), (LEFT, _STOPPED), (UNANSWERED, _FAILED)):
+    for mark, sentence in ((INTERRUPTED, _STOPPED), (PROCESS_ENDED, _STOPPED), (UNANSWERED, _FAILED)):
         if text.endswith(mark):
             text = f"{text.removesuffix(mark).rstrip()}\n\n{sentence}"
     return text.strip() or _SILENT

@@ -36,7 +36,7 @@ from plimsoll.messages import Message
 from plimsoll.sessions import compaction_detail
 from plimsoll.transcripts import ExportFormat, markdown, stored_session, write_stream
 
-_ONE = "/sessions/{id}"
+_SESSION_PATH = "/sessions/{id}"
 _PAGE = 500  # messages of an export per read
 
 
@@ -128,7 +128,7 @@ INSPECTION: tuple[Operation, ...] = (
     Operation(
         "read_compaction",
         "GET",
-        f"{_ONE}/compactions/{{number}}",
+        f"{_SESSION_PATH}/compactions/{{number}}",
         "A compaction: what it kept, shortened and removed, and the sources of its summary",
         CompactionDetailResponse,
         _compaction,
@@ -136,7 +136,7 @@ INSPECTION: tuple[Operation, ...] = (
     Operation(
         "read_timeline",
         "GET",
-        f"{_ONE}/timeline",
+        f"{_SESSION_PATH}/timeline",
         "The sizes of everything in a session, without text",
         TimelineResponse,
         read_timeline,
@@ -145,17 +145,24 @@ INSPECTION: tuple[Operation, ...] = (
     Operation(
         "preview_compaction",
         "POST",
-        f"{_ONE}/compact/preview",
+        f"{_SESSION_PATH}/compact/preview",
         "What compacting now would do",
         CompactionDetailResponse,
         _preview,
         body=Focus,
     ),
-    Operation("read_summary", "GET", f"{_ONE}/summary", "The summary in the view", SummaryResponse, _summary),
+    Operation(
+        "read_summary",
+        "GET",
+        f"{_SESSION_PATH}/summary",
+        "The summary in the view",
+        SummaryResponse,
+        _summary,
+    ),
     Operation(
         "edit_summary",
         "PUT",
-        f"{_ONE}/summary",
+        f"{_SESSION_PATH}/summary",
         "Edit the summary in the view",
         ActionResponse,
         _edit,
@@ -164,7 +171,7 @@ INSPECTION: tuple[Operation, ...] = (
     Operation(
         "drop_messages",
         "POST",
-        f"{_ONE}/drop",
+        f"{_SESSION_PATH}/drop",
         "Drop messages from the view; the log keeps them",
         ActionResponse,
         _drop,
@@ -173,7 +180,7 @@ INSPECTION: tuple[Operation, ...] = (
     Operation(
         "undo_change",
         "POST",
-        f"{_ONE}/undo",
+        f"{_SESSION_PATH}/undo",
         "Undo the last compaction or edit",
         ActionResponse,
         _undo,
@@ -182,7 +189,7 @@ INSPECTION: tuple[Operation, ...] = (
     Operation(
         "redo_change",
         "POST",
-        f"{_ONE}/redo",
+        f"{_SESSION_PATH}/redo",
         "Redo what was undone",
         ActionResponse,
         _redo,
@@ -191,7 +198,7 @@ INSPECTION: tuple[Operation, ...] = (
     Operation(
         "list_actions",
         "GET",
-        f"{_ONE}/actions",
+        f"{_SESSION_PATH}/actions",
         "List users' actions on a session",
         ActionsResponse,
         _actions,
@@ -200,7 +207,7 @@ INSPECTION: tuple[Operation, ...] = (
     Operation(
         "export_session",
         "GET",
-        f"{_ONE}/export",
+        f"{_SESSION_PATH}/export",
         "Export a session",
         ExportResponse,
         _export,

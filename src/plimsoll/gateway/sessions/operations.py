@@ -120,11 +120,11 @@ async def _search(own: OwnerSessions, request: OperationInput) -> BaseModel:
     return HitsResponse.model_validate(await own.search(query))
 
 
-_ONE = "/sessions/{id}"
+_SESSION_PATH = "/sessions/{id}"
 SEND = Operation(
     "send_message",
     "POST",
-    f"{_ONE}/messages",
+    f"{_SESSION_PATH}/messages",
     "Run a turn",
     AnswerResponse,
     body=NewMessage,
@@ -158,23 +158,23 @@ OPERATIONS: tuple[Operation, ...] = (
         _search,
         query=SearchParameters,
     ),
-    Operation("read_session", "GET", _ONE, "Get a session", SessionResponse, _read),
-    Operation("delete_session", "DELETE", _ONE, "Remove a session", DeletedResponse, _delete),
+    Operation("read_session", "GET", _SESSION_PATH, "Get a session", SessionResponse, _read),
+    Operation("delete_session", "DELETE", _SESSION_PATH, "Remove a session", DeletedResponse, _delete),
     Operation(
         "read_log",
         "GET",
-        f"{_ONE}/messages",
+        f"{_SESSION_PATH}/messages",
         "The whole log, in pages",
         LogResponse,
         _log,
         query=LogQuery,
     ),
     SEND,
-    Operation("read_view", "GET", f"{_ONE}/view", "What the model sees", ViewResponse, _view),
+    Operation("read_view", "GET", f"{_SESSION_PATH}/view", "What the model sees", ViewResponse, _view),
     Operation(
         "read_compactions",
         "GET",
-        f"{_ONE}/compactions",
+        f"{_SESSION_PATH}/compactions",
         "List compactions",
         CompactionsResponse,
         _compactions,
@@ -183,7 +183,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "compact_session",
         "POST",
-        f"{_ONE}/compact",
+        f"{_SESSION_PATH}/compact",
         "Compact now",
         CompactionResponse,
         _compact,
@@ -192,19 +192,19 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "fork_session",
         "POST",
-        f"{_ONE}/fork",
+        f"{_SESSION_PATH}/fork",
         "Fork a session",
         SessionResponse,
         _fork,
         201,
         body=Fork,
     ),
-    Operation("list_pins", "GET", f"{_ONE}/pins", "List pinned messages", PinsResponse, _pins),
-    Operation("pin_message", "PUT", f"{_ONE}/pins/{{number}}", "Pin a message", PinsResponse, _pin),
+    Operation("list_pins", "GET", f"{_SESSION_PATH}/pins", "List pinned messages", PinsResponse, _pins),
+    Operation("pin_message", "PUT", f"{_SESSION_PATH}/pins/{{number}}", "Pin a message", PinsResponse, _pin),
     Operation(
         "unpin_message",
         "DELETE",
-        f"{_ONE}/pins/{{number}}",
+        f"{_SESSION_PATH}/pins/{{number}}",
         "Unpin a message",
         PinsResponse,
         _unpin,
@@ -212,7 +212,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "search_session",
         "GET",
-        f"{_ONE}/search",
+        f"{_SESSION_PATH}/search",
         "Search a session",
         HitsResponse,
         _search,

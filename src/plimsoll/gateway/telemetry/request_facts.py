@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from plimsoll.archive import CompactionEvent, UsageRecord
-from plimsoll.gateway.asgi import NOBODY, Caller
+from plimsoll.gateway.asgi import ANONYMOUS, Caller
 
 
 class Listener(Protocol):
@@ -34,7 +34,7 @@ class RequestFacts:
     began: float  # seconds since 1970
     start: float  # monotonic, like all times below
     listener: Listener
-    caller: Caller = NOBODY
+    caller: Caller = ANONYMOUS
     status: int = 0
     first_byte: float | None = None
     sent: float | None = None  # when the first upstream request was sent

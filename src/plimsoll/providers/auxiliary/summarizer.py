@@ -44,7 +44,7 @@ DEADLINE = 150.0
 IDLE_TIMEOUT = 10.0  # seconds without a new token after which a model counts as hanging while a turn waits
 PAUSE_SECONDS = 600.0  # seconds for which a model is paused after a key or account error
 _FIRST_SHARE = 0.6  # of the remaining time, for a model that has a fallback
-_TYPICAL = 1_500  # tokens that a model usually writes, whatever its limit; for comparing prices
+_TYPICAL_TOKENS = 1_500  # tokens that a model usually writes, whatever its limit; for comparing prices
 _AT_ONCE = 4  # summaries at the same time
 
 
@@ -140,7 +140,7 @@ class Auxiliary:
             cached_tokens=min(last.cached, tokens),
             fresh_tokens=max(0, tokens - last.cached),
             cold_tokens=excerpt_tokens,
-            output_tokens=min(max_tokens, _TYPICAL),
+            output_tokens=min(max_tokens, _TYPICAL_TOKENS),
             age=self.clock() - last.at,
             lifetime=last.lifetime,
         )

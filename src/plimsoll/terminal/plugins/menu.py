@@ -15,8 +15,8 @@ from plimsoll.plugins import CatalogueEntry
 from plimsoll.terminal.plugins.engine_choice import EngineChoice
 from plimsoll.terminal.plugins.listing import mark_of
 
-HOW = "↑ ↓ move · Enter choose · Esc back"
-HOW_TO_READ = "↑ ↓ move · Esc back · set plugins.enabled in config.yaml to enable plugins"
+KEYS_HELP = "↑ ↓ move · Enter choose · Esc back"
+READ_ONLY_HELP = "↑ ↓ move · Esc back · set plugins.enabled in config.yaml to enable plugins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class MenuPage:
 
     name: str
     make: Callable[[], list[MenuItem]]
-    how: str = HOW
+    how: str = KEYS_HELP
     place: int = 0
 
 
@@ -99,7 +99,7 @@ class Menu:
             MenuItem(
                 "General Plugins",
                 (f"{len(general)} installed, {used} enabled",),
-                self._open(MenuPage("General Plugins", self._general, HOW_TO_READ)),
+                self._open(MenuPage("General Plugins", self._general, READ_ONLY_HELP)),
             ),
         ]
 

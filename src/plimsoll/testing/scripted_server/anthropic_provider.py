@@ -13,7 +13,7 @@ from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 _PING = SseEvent("ping", '{"type":"ping"}')
 _RATE_DOCS = "https://docs.claude.com/en/api/rate-limits"
-_USUAL = {
+_REFUSAL_BY_STATUS = {
     400: ("invalid_request_error", "The request is invalid."),
     401: ("authentication_error", "invalid x-api-key"),
     402: ("billing_error", "Your account has a billing problem."),
@@ -66,7 +66,7 @@ class AnthropicProvider(ScriptedProvider):
         return rules.refusals(checked)
 
     def usual_refusal(self, status: int) -> Refusal:
-        return Refusal(status, *_USUAL.get(status, ("api_error", "Internal server error")))
+        return Refusal(status, *_REFUSAL_BY_STATUS.get(status, ("api_error", "Internal server error")))
 
     def quota_refusal(self) -> Refusal:
         return bad(

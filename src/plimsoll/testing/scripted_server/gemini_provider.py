@@ -18,7 +18,7 @@ from plimsoll.testing.scripted_server.rules import gemini as rules
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.refusal import Refusal
 
-_USUAL = {
+_REFUSAL_BY_STATUS = {
     400: "Request contains an invalid argument.",
     401: "Request had invalid authentication credentials.",
     403: "The caller does not have permission",
@@ -65,7 +65,7 @@ class GeminiProvider(ScriptedProvider):
         return rules.refusals(checked)
 
     def usual_refusal(self, status: int) -> Refusal:
-        text = _USUAL.get(status) or _USUAL[503 if status >= 500 else 400]
+        text = _REFUSAL_BY_STATUS.get(status) or _REFUSAL_BY_STATUS[503 if status >= 500 else 400]
         return Refusal(status, self.dialect.error_kind(status), text)
 
     def quota_refusal(self) -> Refusal:

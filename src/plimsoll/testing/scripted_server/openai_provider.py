@@ -12,7 +12,7 @@ from plimsoll.testing.scripted_server.rules import openai as rules
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.refusal import Refusal
 
-_USUAL: dict[int, tuple[str, str, str | None]] = {
+_REFUSAL_BY_STATUS: dict[int, tuple[str, str, str | None]] = {
     400: ("invalid_request_error", "The request is invalid.", None),
     401: (
         "invalid_request_error",
@@ -85,7 +85,9 @@ class OpenAiProvider(ScriptedProvider):
         return rules.refusals(checked)
 
     def usual_refusal(self, status: int) -> Refusal:
-        kind, message, code = _USUAL.get(status, ("server_error", "The server had an error.", None))
+        kind, message, code = _REFUSAL_BY_STATUS.get(
+            status, ("server_error", "The server had an error.", None)
+        )
         return Refusal(status, kind, message, code=code)
 
     def quota_refusal(self) -> Refusal:

@@ -27,7 +27,7 @@ from plimsoll.testing.scripted_server.rules.issued_thinking import IssuedThinkin
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 from plimsoll.testing.scripted_server.script import Computed, Item, Script, ScriptExhausted
 
-_ANYTHING = "This answer is long enough to be broken in the middle, wherever the middle happens to be."
+_FILLER_TEXT = "This answer is long enough to be broken in the middle, wherever the middle happens to be."
 _FILLER = "All work and no play makes a long answer. "
 
 
@@ -213,4 +213,4 @@ def _unwanted(fault: Fault, request: ChatRequest) -> ScriptedAnswer:
     if fault.kind == "tool_call":
         names = [tool.get("function", tool).get("name") for tool in request.tools]
         return fault.then or call(str(names[0]) if names else "terminal", command="ls")
-    return fault.then or say(_ANYTHING)
+    return fault.then or say(_FILLER_TEXT)

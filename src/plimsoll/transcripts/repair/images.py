@@ -20,10 +20,10 @@ class ImageLimits:
     max_bytes: int | None = None  # of one image in base64
 
 
-_USUAL = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-ANTHROPIC_IMAGES = ImageLimits("Anthropic", _USUAL, 5 * _MEGABYTE)
-OPENAI_IMAGES = ImageLimits("OpenAI", _USUAL)
-GEMINI_IMAGES = ImageLimits("Google", (_USUAL - {"image/gif"}) | {"image/heic", "image/heif"})
+_IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+ANTHROPIC_IMAGES = ImageLimits("Anthropic", _IMAGE_TYPES, 5 * _MEGABYTE)
+OPENAI_IMAGES = ImageLimits("OpenAI", _IMAGE_TYPES)
+GEMINI_IMAGES = ImageLimits("Google", (_IMAGE_TYPES - {"image/gif"}) | {"image/heic", "image/heif"})
 
 
 def image_problem(media_type: str, data: str, limits: ImageLimits) -> tuple[str, str] | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
-_USUAL = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _GOOGLE = ("image/jpeg", "image/png", "image/webp", "image/heic", "image/heif")
 _MAX_ANTHROPIC_BYTES = 5_242_880
 _DATA_URL = re.compile(r"data:([^,;]*)[^,]*;base64,")
@@ -19,7 +19,7 @@ def anthropic_images(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
             source = block.get("source")
             if block.get("type") != "image" or not isinstance(source, dict) or source.get("type") != "base64":
                 continue
-            if source.get("media_type") not in _USUAL:
+            if source.get("media_type") not in _IMAGE_TYPES:
                 listed = "'image/jpeg', 'image/png', 'image/gif' or 'image/webp'"
                 yield bad(f"{path}.image.source.base64.media_type: Input should be {listed}")
             size = len(str(source.get("data") or ""))
@@ -32,7 +32,7 @@ def openai_images(values: Any) -> Iterator[Refusal]:
     """Data URLs of images anywhere in OpenAI's messages or items."""
     for url in _urls(values):
         found = _DATA_URL.match(url)
-        if found and found[1] not in _USUAL:
+        if found and found[1] not in _IMAGE_TYPES:
             yield bad(
                 "You uploaded an unsupported image. Please make sure your image has of one the following formats: "
                 "['png', 'jpeg', 'gif', 'webp'].",
