@@ -120,8 +120,8 @@ class Agent:
         """Compact the view now. The event describes the result.
 
         `trigger_reason` goes into the event. `counted` is the provider's count, if it is higher than this process
-        knows. `TimeoutError` if there is no compacted view within the deadline; the engine gets most of it, so that the
-        built-in one can replace an engine that hangs.
+        knows. `TimeoutError` if there is no compacted view within the deadline; the engine gets most of it, so that
+        the built-in one can replace an engine that hangs.
         """
         tokens = max(counted, self.connection.tokens(self.view))
         share = deadline and deadline * _ENGINE_SHARE

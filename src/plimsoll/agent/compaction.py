@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from plimsoll.agent.compaction_record import Attempt, CompactionResult, SummaryAccount, total_of
-from plimsoll.agent.engine_host import SUMMARY_STALLED, EngineHost, can_draft
+from plimsoll.agent.engine_host import STALLED, EngineHost, can_draft
 from plimsoll.agent.hooks import NO_VETO_TRIGGERS, Guidance, Hooks
 from plimsoll.agent.plugin_calls import DeadlineExceeded, call_in_thread, error_text
 from plimsoll.agent.preparation import (
@@ -193,7 +193,7 @@ class Compactor:
             methods.insert(0, (CLEARING, lambda: self._clear(built_in, request)))
         found, reason = await self._candidate(request, methods)
         if self._watch.is_hanging:
-            self.host.notice("hanging", SUMMARY_STALLED)
+            self.host.notice("hanging", STALLED)
         waited = self._clock() - started
         spent = self.account.take_unreported()
         event = replace(event, seconds=waited, waited=waited, reason=reason, money=total_of(spent))

@@ -31,7 +31,7 @@ T = TypeVar("T")
 HEAVY_TOKENS = 20_000  # takes 25 ms to compact; smaller views are faster without another process
 SMALL_DEADLINE = 10.0  # seconds for everything but `compress`
 SUMMARY_SHARE = 0.9  # of a compaction's time, for its summary model; extraction needs the rest
-SUMMARY_STALLED = "The summary model stopped sending tokens (auxiliary.compression.idle_timeout), so code wrote the summary."
+STALLED = "The summary model stopped sending tokens (auxiliary.compression.idle_timeout), so code wrote the summary."
 SUMMARY_TIMED_OUT = "the summary model exceeded the compaction's time limit"
 
 

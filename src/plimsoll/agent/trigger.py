@@ -25,10 +25,10 @@ from plimsoll.context.rearm import RearmState
 from plimsoll.messages import Message
 from plimsoll.models import estimate_messages_tokens_rough
 
-SOFT_SHARE = (
-    0.85  # of the threshold: from there on the next view is prepared, as Hermes' documentation describes
+SOFT_SHARE = 0.85  # of the threshold: from here on the next view is prepared (as in Hermes Agent)
+NEAR_SHARE = (
+    0.85  # of the threshold: above it, a plugin's result is too near, so the next compaction waits for growth
 )
-NEAR_SHARE = 0.85  # of the threshold: a plugin's result above it counts as near, so the next compaction waits for growth
 NOTHING_TO_COMPACT = "nothing to compact yet"
 CLEARING: Literal["clearing"] = "clearing"  # the trigger that only clears old results
 

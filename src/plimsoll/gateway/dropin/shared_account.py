@@ -12,7 +12,7 @@ from plimsoll.gateway.upstream.target import Target
 
 
 def refuse_shared_account(request: ClientRequest, target: Target, reason: str) -> None:
-    """Raise `Refused` if the request goes upstream with a key that other callers share. Its message starts with `reason`."""
+    """Raise `Refused`, starting with `reason`, if the request goes upstream with a key that other callers share."""
     is_own = target.endpoint.key is None and bool(client_key(request.named))
     if current_key() is None or is_own:
         return
