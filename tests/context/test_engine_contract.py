@@ -171,6 +171,7 @@ def tail_yields_too_early(monkeypatch):
 
 def head_forgotten(monkeypatch):
     _patched(monkeypatch, boundaries_phase, "PROTECT_FIRST_N", 1)
+    _patched(monkeypatch, boundaries_phase, "opening_end", lambda messages: 1)
 
 
 MUTANTS = [

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plimsoll.context.ledger import SECTIONS, is_model_line, parse_sections, render_sections
-from plimsoll.messages import SYSTEM_ROLES, Message, text_of, texts_of
+from plimsoll.messages import SYSTEM_ROLES, Message, leading_system_messages, text_of, texts_of
 
 if TYPE_CHECKING:  # the archive would double the time of `import plimsoll.ContextCompressor`
     from plimsoll.archive import ViewItem
@@ -81,15 +81,15 @@ def find_summary(messages: Sequence[Message]) -> int | None:
 
 
 def summary_body(message: Message) -> str:
-    """The summary itself, without the sentence before it."""
-    _, _, body = text_of(message).partition(f"## {SECTIONS[0]}")
-    return f"## {SECTIONS[0]}{body}"
+    """The summary itself, without what precedes its headings."""
+    text = text_of(message)
+    return text[_headings_at(text) :]
 
 
 def summary_preamble(message: Message) -> str:
     """The text between a summary's prefix and its first heading: the nodes of the lossless engine."""
-    text, _, _ = text_of(message).partition(f"## {SECTIONS[0]}")
-    return without_prefix(text)
+    text = text_of(message)
+    return without_prefix(text[: _headings_at(text)])
 
 
 def edited_summary(message: Message, text: str) -> Message:
@@ -133,8 +133,15 @@ def can_be_recognised(messages: Sequence[Message], index: int, role: str) -> boo
     if index == 0:
         return False
     if _is_system(messages[0]):
-        return index > 1 or role == "assistant"  # the first request is never a summary
+        # The first request is never a summary.
+        return index > leading_system_messages(messages) or role == "assistant"
     return role == "assistant" or messages[index - 1].get("role") == "tool"
+
+
+def _headings_at(text: str) -> int:
+    """Where the nine headings begin; a node of the lossless engine may have headings of its own before them."""
+    first = f"## {SECTIONS[0]}"
+    return max(text.rfind(f"\n{first}\n") + 1, text.find(first))
 
 
 def _as_node(message: Message) -> Message:
@@ -143,9 +150,10 @@ def _as_node(message: Message) -> Message:
 
 def _after_head(messages: Sequence[Message]) -> Iterable[int]:
     """The possible positions of a summary: after each message of the head and the results of its calls."""
+    head = max(_HEAD, leading_system_messages(messages) + 1)
     for index in range(len(messages)):
         yield index
-        if index >= _HEAD and messages[index].get("role") != "tool":
+        if index >= head and messages[index].get("role") != "tool":
             return
 
 

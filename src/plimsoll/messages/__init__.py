@@ -37,6 +37,7 @@ from plimsoll.messages.order import (
     SYSTEM_ROLES,
     fitting_role,
     is_same_speaker,
+    leading_system_messages,
 )
 from plimsoll.messages.person_answers import REFUSED, person_answer
 from plimsoll.messages.recognition import extends, match_messages
@@ -71,6 +72,7 @@ __all__ = [
     "is_harness_text",
     "is_same_speaker",
     "is_whole",
+    "leading_system_messages",
     "match_messages",
     "media_of",
     "original_handle",

@@ -4,8 +4,17 @@ Some providers merge two adjacent user messages, or two adjacent assistant
 messages; others reject them. Nothing that Plimsoll inserts creates such a pair.
 """
 
+from collections.abc import Sequence
+
+from plimsoll.messages.content import Message
+
 SPEAKERS = frozenset({"user", "assistant"})
 SYSTEM_ROLES = frozenset({"system", "developer"})
+
+
+def leading_system_messages(messages: Sequence[Message]) -> int:
+    """How many system messages a conversation starts with."""
+    return next((n for n, one in enumerate(messages) if one.get("role") not in SYSTEM_ROLES), len(messages))
 
 
 def is_same_speaker(before: str | None, after: str | None) -> bool:

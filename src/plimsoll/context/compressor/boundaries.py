@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.context.markers import can_be_recognised, find_summary, newest_own_request
-from plimsoll.messages import SYSTEM_ROLES, Message, align_backward, fitting_role
+from plimsoll.messages import Message, align_backward, fitting_role, leading_system_messages
 
 PROTECT_FIRST_N = 3
 
@@ -135,7 +135,7 @@ def _with_own_request(messages: Sequence[Message], plan: Boundaries, floor: int)
     """
     if plan.kept or _role(messages, plan.tail_start) != "assistant":
         return None
-    first = floor if plan.previous is not None else _opening_end(messages)
+    first = floor if plan.previous is not None else opening_end(messages)
     for position in range(plan.tail_start - 1, first - 1, -1):
         if messages[position].get("role") == "user":
             kept, head_end = range(position, position + 1), min(plan.head_end, position)
@@ -144,9 +144,12 @@ def _with_own_request(messages: Sequence[Message], plan: Boundaries, floor: int)
 
 
 def head_limit(messages: Sequence[Message]) -> int:
-    """The end of the first three messages and the results of their calls, never past the earlier summary."""
+    """The end of the first three messages and the results of their calls, never past the earlier summary.
+
+    If the system prompt has several messages, all of them and the first message after them are part of the head.
+    """
     previous = find_summary(messages)
-    end = min(PROTECT_FIRST_N, len(messages))
+    end = min(max(PROTECT_FIRST_N, opening_end(messages)), len(messages))
     while end < len(messages) and messages[end].get("role") == "tool":
         end += 1
     return end if previous is None else min(end, previous)
@@ -181,7 +184,7 @@ def with_shorter_head(messages: Sequence[Message], plan: Boundaries) -> Boundari
 def _with_shorter_head(
     messages: Sequence[Message], plan: Boundaries, recognisable: bool
 ) -> Boundaries | None:
-    while plan.head_end > _opening_end(messages):
+    while plan.head_end > opening_end(messages):
         plan = replace(plan, head_end=align_backward(messages, plan.head_end - 1))
         if messages[plan.head_end].get("role") == "user" and plan.head_end == newest_own_request(messages):
             plan = replace(plan, kept=range(plan.head_end, plan.head_end + 1))
@@ -191,9 +194,9 @@ def _with_shorter_head(
     return None
 
 
-def _opening_end(messages: Sequence[Message]) -> int:
+def opening_end(messages: Sequence[Message]) -> int:
     """The position after the system prompt and the first message."""
-    return 2 if messages[0].get("role") in SYSTEM_ROLES else 1
+    return leading_system_messages(messages) + 1
 
 
 def _role(messages: Sequence[Message], position: int) -> str | None:

@@ -267,7 +267,7 @@ def _compacted(
     plan: CompactionPlan,
     summary: Summary | None,
 ) -> CompactionReport:
-    pruned = partial(_cleared, whole, plan.bounds)
+    pruned = partial(results_between, whole, plan.bounds)
     if summary is None:
         return compacted(count, total, plan, result, pruned=pruned)
     return compacted(
@@ -284,5 +284,6 @@ def _compacted(
     )
 
 
-def _cleared(whole: list[Message], bounds: Boundaries) -> tuple[ClearedResult, ...]:
+def results_between(whole: list[Message], bounds: Boundaries) -> tuple[ClearedResult, ...]:
+    """The large tool results between head and tail, for the report."""
     return tuple(clearable(whole, bounds.head_end, bounds.tail_start))

@@ -156,6 +156,8 @@ class ContextCompressor(ContextEngine):
 
     def adopt(self, report: CompactionReport) -> None:
         """Adopt a draft: the model sees the list of this report from now on."""
+        # In a nearly full window, the plan may have used a lower threshold than the configured one.
+        report = replace(report, rearm_tokens=max(report.rearm_tokens, self.threshold_tokens))
         self.last_report = report
         if report.outcome == "compacted":
             self.compression_count += 1

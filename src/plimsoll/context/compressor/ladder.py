@@ -17,13 +17,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate, chain
 
-from plimsoll.context.compressor.boundaries import with_request_only, with_shorter_head, with_tail_at
+from plimsoll.context.compressor.boundaries import (
+    opening_end,
+    with_request_only,
+    with_shorter_head,
+    with_tail_at,
+)
 from plimsoll.context.compressor.plan import SMALLEST_SUMMARY, CompactionPlan
 from plimsoll.context.compressor.prune import clearable, cleared_message
 from plimsoll.context.compressor.shorten import shorten
 from plimsoll.context.compressor.shrink_results import shrink_results
 from plimsoll.context.markers import newest_own_request
-from plimsoll.messages import SYSTEM_ROLES, Message, align_backward
+from plimsoll.messages import SYSTEM_ROLES, Message, align_backward, leading_system_messages
 from plimsoll.models import estimate_message_tokens
 
 _TRIES = 12  # adjacent starts to try, because roles may move a tail slightly
@@ -154,7 +159,7 @@ def _capped(plan: CompactionPlan, positions: range, summary_tokens: int) -> tupl
 def _summarise_first_exchange(plan: CompactionPlan, _summary_tokens: int) -> CompactionPlan:
     """Move the reply of the first exchange, with all its tool calls, to the middle."""
     bounds = with_shorter_head(plan.messages, plan.bounds)
-    while bounds and bounds.head_end > 2:
+    while bounds and bounds.head_end > opening_end(plan.messages):
         bounds = with_shorter_head(plan.messages, bounds)
     return replace(plan, bounds=bounds).with_step("summarised the first exchange") if bounds else plan
 
@@ -165,12 +170,13 @@ def _keep_only_request(plan: CompactionPlan, summary_tokens: int) -> CompactionP
     If that still does not fit, drop the summary too.
     """
     bounds = with_request_only(plan.messages)
-    bounds = with_shorter_head(plan.messages, bounds) or bounds if bounds.head_end > 2 else bounds
+    if bounds.head_end > opening_end(plan.messages):
+        bounds = with_shorter_head(plan.messages, bounds) or bounds
     if not bounds.summary_role:
         return plan
     bare = replace(plan, bounds=bounds).with_step("kept only the opening and the newest request")
     request = newest_own_request(plan.messages)
-    first = 1 if plan.messages[0].get("role") in SYSTEM_ROLES else 0
+    first = leading_system_messages(plan.messages)
     kept = range(request, request + 1) if request is not None and request >= first else range(0)
     alone = replace(bare, bounds=replace(bounds, head_end=first, kept=kept, summary_role=""))
     fits_alone = alone.size(0) <= plan.limit < bare.size(min(summary_tokens, SMALLEST_SUMMARY))

@@ -13,7 +13,7 @@ from plimsoll.context.calibration import Calibration, calibrate
 from plimsoll.context.compressor.boundaries import Boundaries, find_boundaries, head_limit
 from plimsoll.context.compressor.prune import describe
 from plimsoll.context.ledger import NOTHING_ADDED, CustomPrompt, SummarySources
-from plimsoll.context.markers import summary_body
+from plimsoll.context.markers import newest_own_request, summary_body
 from plimsoll.context.report import ShortenedMessage
 from plimsoll.context.summarizer import SummaryWriter
 from plimsoll.errors import InvalidConversation
@@ -23,6 +23,7 @@ from plimsoll.messages import (
     answered_through,
     answers,
     is_whole,
+    leading_system_messages,
     original_handle,
     repair,
     text_of,
@@ -82,15 +83,19 @@ class CompactionPlan:
     calibration: Calibration = field(default_factory=Calibration)
     protect_last_n: int = 1
     steps: tuple[str, ...] = ()
+    smallest: int = 0  # the tokens of the system prompt and the newest request, which always stay
 
     @property
     def limit(self) -> int:
         """The maximum size of the compacted messages."""
-        return self.calibration.estimate_for(self.sizes.limit_tokens)
+        limit = self._normal_limit
+        return limit if self.smallest <= limit else max(limit, self._raised_limit)
 
     @property
     def aim(self) -> int:
         """The size to aim for once the tail must be shortened, which leaves headroom."""
+        if self._normal_limit < self.smallest < self.limit:
+            return (self.smallest + self.limit) // 2
         return self.calibration.estimate_for(min(self.sizes.limit_tokens, self.sizes.roomy_tokens))
 
     @property
@@ -169,6 +174,22 @@ class CompactionPlan:
         kept_tokens = self.size(0) + SMALLEST_SUMMARY
         free = max(self.target - kept_tokens, min(self.sizes.useful_summary_tokens, self.aim - kept_tokens))
         return ledger_tokens(self.middle_tokens, estimate_tokens(self.previous), self.summary_tokens, free)
+
+    @property
+    def _normal_limit(self) -> int:
+        return self.calibration.estimate_for(self.sizes.limit_tokens)
+
+    @property
+    def _raised_limit(self) -> int:
+        """The limit for a newest request that exceeds the normal one.
+
+        Dropping the rest would not get the conversation below the limit, so the summary keeps its room.
+        """
+        budget = self.sizes.budget
+        trigger, window = map(self.calibration.estimate_for, (self.sizes.trigger_tokens, budget.window))
+        if self.smallest < trigger:
+            return min(trigger, self.smallest + budget.max_summary_tokens + NOTE_TOKENS)
+        return (self.smallest + window) // 2 if self.smallest < window else 0
 
     def size(self, summary_tokens: int) -> int:
         """The size of the assembled conversation with a summary message of that many tokens."""
@@ -264,7 +285,23 @@ def _plan_of(
     bounds = find_boundaries(messages, tokens, tail_tokens, rules.protect_last_n)
     if bounds.summary_role:  # the role that fits the summary may have shortened the head
         sizes = budget.sizes(fixed_part(messages, tokens, bounds.head_end, calibration))
-    return CompactionPlan(messages, tokens, bounds, messages, sizes, calibration, rules.protect_last_n)
+    return CompactionPlan(
+        messages,
+        tokens,
+        bounds,
+        messages,
+        sizes,
+        calibration,
+        rules.protect_last_n,
+        smallest=_smallest(messages, tokens),
+    )
+
+
+def _smallest(messages: Sequence[Message], tokens: Sequence[int]) -> int:
+    """The tokens of the system prompt and the newest request."""
+    request = newest_own_request(messages)
+    places = {*range(leading_system_messages(messages)), *(() if request is None else (request,))}
+    return sum(tokens[place] for place in places)
 
 
 def fixed_part(

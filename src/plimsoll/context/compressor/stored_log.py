@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from plimsoll.context.ledger import LoggedSource
 from plimsoll.context.markers import summary_body
-from plimsoll.messages import SYSTEM_ROLES, text_of
+from plimsoll.messages import leading_system_messages, text_of
 
 if TYPE_CHECKING:
     from plimsoll.archive import ViewItem
@@ -43,7 +43,9 @@ class StoredLog:
         first = min(gone, default=last)
         stored = self._archive.run(self._archive.archive.messages(self._session, first, last))
         messages = {entry.sequence: entry.message for entry in stored}
-        left = [n for n in sorted(gone) if n in messages and messages[n].get("role") not in SYSTEM_ROLES]
+        # The view has the system prompt that the host sends now, so the stored one is not read.
+        prompt = leading_system_messages(list(messages.values())) if first == 1 else 0
+        left = [n for n in sorted(gone) if n in messages and n > prompt]
         shortened = [
             (item.message, messages[item.sequence])
             for item in items

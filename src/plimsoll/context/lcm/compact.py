@@ -10,11 +10,11 @@ guarantees about what the model sees. Messages are stored under a leaf before th
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from functools import partial
 
 from plimsoll.archive import PersonEdits, Span, StoredMessage
 from plimsoll.context.compressor.assemble import assemble
-from plimsoll.context.compressor.compact import only_cleared, weight_of
+from plimsoll.context.compressor.compact import only_cleared, results_between, weight_of
 from plimsoll.context.compressor.ladder import fit
 from plimsoll.context.compressor.plan import CompactionPlan, CompressorRules, planned
 from plimsoll.context.compressor.reports import NOTHING_BETWEEN, compacted, unchanged
@@ -39,7 +39,7 @@ from plimsoll.context.ledger import (
 )
 from plimsoll.context.markers import summary_body, summary_preamble
 from plimsoll.context.report import CompactionReport
-from plimsoll.messages import SYSTEM_ROLES, Message
+from plimsoll.messages import Message, leading_system_messages
 from plimsoll.models import estimate_messages_tokens_rough, estimate_tokens
 from plimsoll.secrets import redact
 
@@ -93,6 +93,7 @@ def compact_into_tree(
     if text.all and estimate_messages_tokens_rough(result) > plan.limit:
         text = _Text(render_sections({}))  # in a tiny window, only the headings fit
         result = assemble(plan.messages, plan.bounds, text.all)
+    pruned = partial(results_between, whole, plan.bounds)
     refused = refusal(whole, total, result)
     if refused:
         # The nodes are not smaller than the messages they cover.
@@ -101,7 +102,7 @@ def compact_into_tree(
         if not result:
             return whole, unchanged(len(messages), replace(start, bounds=plan.bounds), refused)
         plan = replace(start, bounds=plan.bounds).with_step(f"only cleared results: {refused}")
-        return result, compacted(len(messages), total, plan, result)
+        return result, compacted(len(messages), total, plan, result, pruned=pruned)
     store.record_view(result, carry_positions(plan.messages, positions, result))
     return result, compacted(
         len(messages),
@@ -113,6 +114,7 @@ def compact_into_tree(
         lines=text.lines,
         source="model" if writer.answered else "deterministic",
         failures=tuple(writer.notes),
+        pruned=pruned,
     )
 
 
@@ -198,9 +200,10 @@ def _ledger(
 
 
 def _logged_messages(store: NodeStore, sequences: set[int]) -> list[StoredMessage]:
-    """Messages of the log by number, without system prompts."""
-    messages = chain.from_iterable(store.messages(run.first, run.last) for run in runs_of(sequences))
-    return [entry for entry in messages if entry.role not in SYSTEM_ROLES]
+    """Messages of the log by number, without the system prompt."""
+    messages = [entry for run in runs_of(sequences) for entry in store.messages(run.first, run.last)]
+    lead = leading_system_messages([entry.message for entry in messages])
+    return [entry for place, entry in enumerate(messages) if place >= lead or entry.sequence > place + 1]
 
 
 def _is_gone(span: Span, kept: set[int]) -> bool:

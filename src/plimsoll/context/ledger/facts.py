@@ -1,6 +1,7 @@
 """Extracts the state of the work from messages, without a model.
 
     user messages   ──►  requests, limits and wishes in the person's words, what they took back
+    system messages ──►  rules that the application adds during the conversation
     tool calls      ──►  files and what happened to them, commands, actions          (tool_facts.py)
     tool results    ──►  how each call ended, checks, commits, processes, answers    (tool_facts.py)
     assistant text  ──►  decisions, guesses, questions, open items, what was said last
@@ -46,6 +47,7 @@ from plimsoll.context.ledger.values import may_supersede, supersedes
 from plimsoll.context.ledger.words import content_words, overlap
 from plimsoll.messages import (
     REFUSED,
+    SYSTEM_ROLES,
     Message,
     answered_id,
     handle_of,
@@ -113,6 +115,8 @@ def read_facts(
         message = without_handle(message)  # a quote could cut it in two, and half a handle leads nowhere
         if role == "user":
             _read_user(reading, message, position)
+        elif role in SYSTEM_ROLES:
+            _add_rules(facts, without_harness_text(message), position, f"a {role} message")
         elif role == "assistant":
             _read_assistant(reading, message, position)
         elif role == "tool":
@@ -130,9 +134,7 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
     is_harness = is_harness_text(message)
     rules = list(rules_in(text)) if is_harness or text.startswith("# ") else []
     for name, body in rules:
-        for sentence in constraints_in(body):
-            facts.constraints.pop(sentence, None)
-            facts.constraints[sentence] = StatedConstraint(sentence, position, name)
+        _add_rules(facts, body, position, name)
     if rules or is_harness:
         read_notifications(facts, text, position)
         reading.quote(text, "shown", TOLD, position)
@@ -147,6 +149,13 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
     _drop_superseded(facts, said)
     before = facts.requests[-2].source if len(facts.requests) > 1 else -1
     _rulings(facts).take_up(own_words(said), position, before)
+
+
+def _add_rules(facts: ConversationFacts, text: str, position: int, origin: str) -> None:
+    """Add the rules of a rules file, or of a system message that an application sent during the conversation."""
+    for sentence in constraints_in(text):
+        facts.constraints.pop(sentence, None)
+        facts.constraints[sentence] = StatedConstraint(sentence, position, origin)
 
 
 def _without_forgotten(facts: ConversationFacts, said: str, position: int) -> str:

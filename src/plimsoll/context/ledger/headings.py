@@ -159,14 +159,18 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
 
 
 def _add_rules_files(entries: LedgerEntries, now: ConversationFacts, value: float) -> None:
-    """Add the rules of each rules file, or the first of them: the agent that continues can read the file itself."""
+    """Add the rules of each rules file, or the first of them: the agent that continues can read the file itself.
+
+    It cannot read a system message again, so all rules of one are added.
+    """
     by_file: dict[str, list[StatedConstraint]] = {}
     for one in now.constraints.values():
         if one.origin:
             by_file.setdefault(one.origin, []).append(one)
     for name, rules in by_file.items():
         # A rule that stands by itself says more than an item of a list about one subject.
-        first = sorted(rules, key=lambda one: one.text.count(BETWEEN))[:_RULES_OF_A_FILE]
+        most = _RULES_OF_A_FILE if name.endswith(".md") else len(rules)
+        first = sorted(rules, key=lambda one: one.text.count(BETWEEN))[:most]
         for order, one in enumerate(one for one in rules if one in first):
             entries.add(CONSTRAINTS, f"- {one.text} (from {name})", order, value, sources=(one.source,))
         if len(rules) > len(first):
