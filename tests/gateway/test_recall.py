@@ -216,8 +216,10 @@ def test_a_failure_in_a_later_round_ends_the_stream_in_the_clients_dialect(tmp_p
 
 
 def test_the_openai_sdk_gets_one_answer_and_its_own_calls_and_pays_for_all_rounds(tmp_path: Path) -> None:
-    with running("openai", tmp_path) as upstream:
-        sdk = openai.OpenAI(base_url=upstream.gateway.openai_url, api_key="a-key", max_retries=0)
+    with (
+        running("openai", tmp_path) as upstream,
+        openai.OpenAI(base_url=upstream.gateway.openai_url, api_key="a-key", max_retries=0) as sdk,
+    ):
         talk = list(history("sdk"))
         create = sdk.chat.completions.create
         create(model="gpt-4.1", messages=talk[:2], tools=[LOOK])
