@@ -130,3 +130,45 @@ def test_a_summary_is_not_used_after_the_reply_that_it_takes_into_account_was_ta
         return asked
 
     assert asyncio.run(run()) == [1, 1, 2]
+
+
+def test_an_overflow_is_compacted_although_there_was_nothing_to_compact_at_the_estimated_size():
+    call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    view = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Read the log."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": WORDS * 80},
+    ]
+
+    async def run():
+        branches = SharedPreparations()
+        first = await branch(None, branches).compact(view, 1_500, "threshold")
+        assert first.messages is None
+        return await branch(None, branches).compact(view, WINDOW + 100, "overflow")
+
+    attempt = asyncio.run(run())
+    assert attempt.event.outcome == "compacted"
+    assert attempt.event.tokens_after < WINDOW
+
+
+def test_a_branch_is_compacted_although_the_summaries_that_two_others_prepare_fail():
+    writer = Writer(None, None, SUMMARY)
+    longer, shorter = conversation("One question."), conversation("Another question.")
+    shorter[:-1] = longer[:-1]
+    longer += [{"role": "assistant", "content": "An answer."}, {"role": "user", "content": "Go on."}]
+    newest = [*longer[:-1], {"role": "user", "content": "Go on in another way."}]
+
+    async def run():
+        branches = SharedPreparations()
+        preparing = [branch(writer, branches), branch(writer, branches)]
+        for compactor, view in zip(preparing, (longer, shorter), strict=True):
+            compactor.prepare(view, 6_500)
+        task = asyncio.create_task(branch(writer, branches).compact(newest, 6_500, "threshold"))
+        await asyncio.to_thread(writer.asked.wait, 60)
+        writer.cue.set()
+        return await task
+
+    attempt = asyncio.run(run())
+    assert attempt.event.outcome == "compacted"
+    assert attempt.messages[-1] == newest[-1]

@@ -12,6 +12,7 @@ smaller, or has lost the newest request. A failed attempt is not repeated on eve
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -22,6 +23,7 @@ from plimsoll.agent.hooks import NO_VETO_TRIGGERS, Guidance, Hooks
 from plimsoll.agent.plugin_calls import DeadlineExceeded, call_in_thread, error_text
 from plimsoll.agent.preparation import (
     CompactionTerms,
+    PreparationLost,
     PreparedCompaction,
     SharedPreparations,
     TokenCounts,
@@ -157,7 +159,8 @@ class Compactor:
             return
         if not (self.trigger.is_near(tokens) or self._cost_decision(tokens).pays(SOFT_SHARE)):
             return
-        self._prepared = self._preparation(view, tokens, SummaryWatch())
+        shared = self._branches.find(view, self.terms) if self._branches else None
+        self._prepared = shared or self._preparation(view, tokens, SummaryWatch())
 
     async def compact(
         self,
@@ -308,7 +311,7 @@ class Compactor:
         """The prepared view if the current view still starts with its messages; otherwise it is discarded."""
         prepared, self._prepared = self._prepared, None
         if self._branches is not None:
-            return self._branches.find(view, self.terms) if focus is None else None
+            return self._branches.find_usable(view, self.terms) if focus is None else None
         if prepared and (focus is not None or not prepared.fits(view)):
             prepared.cancel()
             return None
@@ -339,9 +342,7 @@ class Compactor:
         return await prepared_for(self.host, prepared, request.view, counted, request.seconds)
 
     def _preparation(self, view: Sequence[Message], tokens: int, watch: SummaryWatch) -> PreparedCompaction:
-        """A task that prepares the next view, or the one that another branch has already started."""
-        if self._branches is not None and (found := self._branches.find(view, self.terms)):
-            return found
+        """A task that prepares the next view, available to the other branches."""
         source = tuple(view)
         guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
         task = asyncio.create_task(self._run_guided(self.engine, guidance, list(source), tokens, watch))
@@ -351,10 +352,15 @@ class Compactor:
         return prepared
 
     async def _run_shared(self, request: CompactionInput) -> CompactionResult:
-        """Run the engine; its work continues for other branches if this caller stops waiting."""
-        prepared = self._preparation(request.view, request.tokens, self._watch)
-        prepared.watch.wait()
-        return await self._refitted(prepared, request)
+        """Run the engine, unless another branch does. Its work continues for others if this caller stops waiting."""
+        shared = self._branches.find_usable(request.view, self.terms) if self._branches else None
+        if shared:
+            shared.watch.wait()
+            with suppress(PreparationLost):
+                return await self._refitted(shared, request)
+        own = self._preparation(request.view, request.tokens, self._watch)
+        own.watch.wait()
+        return await self._refitted(own, request)
 
     async def _run_guided(
         self,

@@ -10,7 +10,7 @@ built-in engines calls no model, so it does not make the user wait.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -85,6 +85,12 @@ class PreparedCompaction:
         task = self.task
         return task.done() and not task.cancelled() and task.exception() is None
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the result is available and may not replace the view."""
+        assessment = self.task.result().assessment if self.is_ready else None
+        return assessment is not None and bool(assessment.refused)
+
     def cancel(self) -> None:
         """Stop the work."""
         self.watch.skip()
@@ -112,19 +118,17 @@ class SharedPreparations:
 
     def find(self, view: Sequence[Message], terms: CompactionTerms) -> PreparedCompaction | None:
         """The newest one that fits a view, was prepared on these terms and was written by a model."""
-        fitting = (
-            preparation
-            for preparation in reversed(self._all)
-            if preparation.terms == terms and preparation.fits(view)
-        )
-        return next(
-            (
-                preparation
-                for preparation in fitting
-                if not (preparation.is_ready and is_degraded(preparation.task.result().report))
-            ),
-            None,
-        )
+        return next(self._fitting(view, terms), None)
+
+    def find_usable(self, view: Sequence[Message], terms: CompactionTerms) -> PreparedCompaction | None:
+        """The same without results that may not replace the view: now the engine may find something to compact."""
+        return next((prepared for prepared in self._fitting(view, terms) if not prepared.is_refused), None)
+
+    def _fitting(self, view: Sequence[Message], terms: CompactionTerms) -> Iterator[PreparedCompaction]:
+        for prepared in reversed(self._all):
+            has_failed = prepared.is_ready and is_degraded(prepared.task.result().report)
+            if prepared.terms == terms and not has_failed and prepared.fits(view):
+                yield prepared
 
     def memory(self, engine: ContextEngine) -> int:
         """Approximate bytes of the summaries, this engine and the branches' engines, without the messages."""
