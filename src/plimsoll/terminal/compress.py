@@ -34,8 +34,8 @@ from plimsoll.terminal.compress_report import print_json, show, show_summaries
 from plimsoll.terminal.interruption import reporting_progress
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.session_output import check_output, target_choice, write_converted
-from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, read_source
-from plimsoll.terminal.standard_output import write_json
+from plimsoll.terminal.session_source import latest_option, newest_of, read_source
+from plimsoll.terminal.standard_output import STANDARD_STREAM, write_json
 from plimsoll.terminal.suggestions import nearest_model
 from plimsoll.terminal.summary_model import open_summary_model
 from plimsoll.terminal.token_option import tokens_option
@@ -122,7 +122,7 @@ def compress(
     plimsoll compress --latest codex --to claude-code
     """
     paths = _chosen_paths(paths, latest, example)
-    if as_json and output == STANDARD:
+    if as_json and output == STANDARD_STREAM:
         raise click.UsageError(
             "--json and --output - both write to standard output; pass a file to --output."
         )
@@ -144,9 +144,9 @@ def compress(
     if as_json:
         print_json(outcomes, in_full)
     elif in_full:
-        show_summaries(outcomes, output == STANDARD, example)
+        show_summaries(outcomes, output == STANDARD_STREAM, example)
     else:
-        show(outcomes, output == STANDARD, example)
+        show(outcomes, output == STANDARD_STREAM, example)
     for line in messages:
         click.echo(line, err=as_json or in_full)
     _show_notices(_as_openai(compacted) if output and not target else ())
@@ -176,7 +176,7 @@ def _write(
             for transcript, original in pairs
         ]
         return write_converted(target, output, written)
-    if output == STANDARD:
+    if output == STANDARD_STREAM:
         write_json(serialised(compacted))
     elif output:
         write_transcripts(output, compacted)
@@ -259,12 +259,12 @@ def _read(paths: Sequence[str]) -> list[Transcript]:
     """The conversations in these files; without files, the bundled one."""
     if not paths:
         return read_example()
-    if paths.count(STANDARD) > 1:
+    if paths.count(STANDARD_STREAM) > 1:
         raise click.UsageError("Standard input (-) can be read only once.")
     found: list[Transcript] = []
     console = Console(stderr=True)
     typed = (
-        STANDARD in paths and sys.stdin.isatty()
+        STANDARD_STREAM in paths and sys.stdin.isatty()
     )  # the user types there, and the status would be in the way
     with console.status("reading …") if console.is_terminal and not typed else nullcontext() as status:
         for path in paths:

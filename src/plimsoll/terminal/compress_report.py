@@ -13,6 +13,7 @@ from plimsoll.bulk.compaction import BatchOutcome, facts_of
 from plimsoll.messages.printable import plain
 from plimsoll.terminal.prose import show_sentence
 from plimsoll.terminal.session_source import STANDARD_INPUT
+from plimsoll.terminal.standard_output import PIPED_WIDTH
 from plimsoll.terminal.tables import (
     before_after,
     cleared_lines,
@@ -22,8 +23,6 @@ from plimsoll.terminal.tables import (
     summary_panel,
 )
 from plimsoll.transcripts import Transcript
-
-PIPED_WIDTH = 160  # a file has no width limit
 
 
 def print_json(outcomes: Sequence[BatchOutcome], in_full: bool) -> None:

@@ -25,12 +25,11 @@ from plimsoll.plugins.prompt_file import read_prompt_file
 from plimsoll.secrets import redact
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.session_source import latest_option, newest_of, only_one, read_source
-from plimsoll.terminal.standard_output import write_document
+from plimsoll.terminal.standard_output import STANDARD_STREAM, write_document
 from plimsoll.terminal.summary_model import open_summary_model
 from plimsoll.terminal.token_option import tokens_option
 from plimsoll.transcripts import Transcript, counted, write_file
 
-STANDARD = "-"
 _TITLE = 80
 
 
@@ -117,7 +116,7 @@ def _aim_of(text: str) -> str:
 
 
 def _write(text: str, output: str | None) -> None:
-    if output and output != STANDARD:
+    if output and output != STANDARD_STREAM:
         write_file(output, [text.encode("utf-8", "replace")])
         Console(soft_wrap=True).print(f"Written to {output}", markup=False, highlight=False)
         return

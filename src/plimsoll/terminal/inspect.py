@@ -21,8 +21,9 @@ from plimsoll.config import load_settings, plimsoll_home
 from plimsoll.errors import UnknownSession, UserError
 from plimsoll.installation import install_command
 from plimsoll.terminal.prose import show_notice
-from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, only_one, read_source
+from plimsoll.terminal.session_source import latest_option, newest_of, only_one, read_source
 from plimsoll.terminal.sessions.store_access import has_archive, open_store
+from plimsoll.terminal.standard_output import STANDARD_STREAM
 from plimsoll.transcripts import Transcript
 
 _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec")
@@ -81,7 +82,7 @@ def _options(source: str | None, line: int | None) -> list[str]:
     """The options for the session to show and its archive."""
     if source is None:
         return []
-    is_file = source == STANDARD or "\0" in source or Path(source).exists()
+    is_file = source == STANDARD_STREAM or "\0" in source or Path(source).exists()
     stored = None if is_file else _stored(source)
     if stored:
         return stored

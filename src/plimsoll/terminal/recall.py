@@ -19,12 +19,11 @@ import click
 from plimsoll.context import handle_of
 from plimsoll.errors import UserError
 from plimsoll.messages import SYSTEM_ROLES, Message
-from plimsoll.terminal.standard_output import write_exact
+from plimsoll.terminal.standard_output import STANDARD_STREAM, write_exact
 from plimsoll.transcripts import EXAMPLE, Transcript, iter_transcripts, read_example, read_stream
 
 NEAREST = 3
 CLOSE_SIMILARITY = 0.75  # similarity of a handle with a typo or two; unrelated handles are less similar
-STANDARD = "-"
 MAX_SEARCHED = 50  # files in the same folder to search for the original
 LARGEST_SEARCHED = 50_000_000  # maximum bytes of one of them
 
@@ -50,7 +49,9 @@ def recall(path: str | None, handle: str | None, example: bool) -> None:
 
 
 def _transcripts(path: str) -> Iterator[Transcript]:
-    return read_stream(sys.stdin.buffer, "standard input") if path == STANDARD else iter_transcripts(path)
+    return (
+        read_stream(sys.stdin.buffer, "standard input") if path == STANDARD_STREAM else iter_transcripts(path)
+    )
 
 
 def _results(transcripts: Iterable[Transcript]) -> Iterator[Message]:
@@ -84,7 +85,7 @@ def _recall(path: str, handle: str, results: Iterable[Message]) -> None:
 
 def _original(path: str, wanted: str) -> str | None:
     """What to pass to `recall` instead: a file of the same folder, or the bundled conversation."""
-    if path in (STANDARD, EXAMPLE) or len(wanted) <= len("h:"):
+    if path in (STANDARD_STREAM, EXAMPLE) or len(wanted) <= len("h:"):
         return None
     found = _original_in_folder(path, wanted)
     if found is not None:

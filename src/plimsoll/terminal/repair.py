@@ -20,8 +20,8 @@ from plimsoll.dialects import dialect_named
 from plimsoll.errors import UserError
 from plimsoll.messages.printable import plain
 from plimsoll.terminal.prose import show_notice
-from plimsoll.terminal.session_source import STANDARD, latest_option, newest_of, only_one, read_source
-from plimsoll.terminal.standard_output import write_json
+from plimsoll.terminal.session_source import latest_option, newest_of, only_one, read_source
+from plimsoll.terminal.standard_output import STANDARD_STREAM, write_json
 from plimsoll.transcripts import Transcript, counted, format_dialect, read_body, write_file
 from plimsoll.transcripts.portable import without_private_fields
 from plimsoll.transcripts.repair import DIALECTS, RepairResult, repair_body
@@ -82,7 +82,7 @@ def repair(
     """
     if (source is None) == (latest is None):
         raise click.UsageError("Name a FILE or a SESSION, or an agent with --latest.")
-    if as_json and output == STANDARD:
+    if as_json and output == STANDARD_STREAM:
         raise click.UsageError(
             "--json and --output - both write to standard output; pass a file to --output."
         )
@@ -93,7 +93,7 @@ def repair(
     named = model or str(original.body.get("model") or "")
     repaired = repair_body(original.body, original.dialect, model=named, is_portable=portable)
     for shown in _json_lines(repaired) if as_json else _report(original, repaired):
-        click.echo(shown, err=output == STANDARD)
+        click.echo(shown, err=output == STANDARD_STREAM)
     if output is not None:
         _write(original, repaired, output, path)
     elif repaired.findings:
@@ -104,7 +104,7 @@ def repair(
 
 def _read(path: str, dialect: str | None, line: int | None) -> _Original:
     """The conversation as a request of the dialect."""
-    if line is None and path != STANDARD and Path(path).is_file():
+    if line is None and path != STANDARD_STREAM and Path(path).is_file():
         found = read_body(path)
         if found is not None and dialect in (None, found.dialect):
             return _Original(path, found.dialect, found.body, found.raw, found.is_list)
@@ -140,7 +140,12 @@ def _json_lines(repaired: RepairResult) -> Iterator[str]:
 
 
 def _write(original: _Original, repaired: RepairResult, output: str, path: str) -> None:
-    if output != STANDARD and Path(output).exists() and Path(path).exists() and Path(output).samefile(path):
+    if (
+        output != STANDARD_STREAM
+        and Path(output).exists()
+        and Path(path).exists()
+        and Path(output).samefile(path)
+    ):
         raise UserError(f"{output} is the original, which is never changed. Name another file with --output.")
     field = dialect_named(original.dialect).messages_field
     if original.raw is not None and not repaired.findings:
@@ -150,7 +155,7 @@ def _write(original: _Original, repaired: RepairResult, output: str, path: str) 
             repaired.body[field] if original.is_list and repaired.body.keys() == {field} else repaired.body
         )
         data = (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "surrogatepass")
-    if output == STANDARD:
+    if output == STANDARD_STREAM:
         write_json([data])
         return
     write_file(output, [data])

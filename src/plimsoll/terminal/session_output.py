@@ -14,7 +14,7 @@ from uuid import uuid4
 import click
 
 from plimsoll.errors import UserError
-from plimsoll.terminal.standard_output import write_json
+from plimsoll.terminal.standard_output import STANDARD_STREAM, write_json
 from plimsoll.transcripts import (
     AGENT_TARGETS,
     TARGETS,
@@ -28,7 +28,6 @@ from plimsoll.transcripts import (
     write_transcripts,
 )
 
-STANDARD = "-"
 target_choice = click.Choice(TARGETS)
 
 
@@ -36,7 +35,7 @@ def check_output(target: str, output: str | None, transcripts: Sequence[Transcri
     """Reject output that cannot be written, before any work is done."""
     if output is None and target not in AGENT_TARGETS:
         raise click.UsageError(f"--to {target} needs --output FILE, or - for standard output.")
-    if output is None or output == STANDARD or _is_folder(output):
+    if output is None or output == STANDARD_STREAM or _is_folder(output):
         return
     if target in AGENT_TARGETS and len(transcripts) > 1:
         raise UserError(
@@ -51,13 +50,13 @@ def check_output(target: str, output: str | None, transcripts: Sequence[Transcri
 def write_converted(target: str, output: str | None, transcripts: Sequence[Transcript]) -> list[str]:
     """Write the conversations in the target's format. Returns messages for the user."""
     if target not in AGENT_TARGETS:
-        return _write_messages(output or STANDARD, transcripts)
+        return _write_messages(output or STANDARD_STREAM, transcripts)
     messages: list[str] = []
     for transcript in transcripts:
         stamp = SessionStamp(str(uuid4()), datetime.now(UTC), _project_of(transcript))
         if output is None or _is_folder(output):
             messages += _write_in_folder(transcript, target, stamp, output)
-        elif output == STANDARD:
+        elif output == STANDARD_STREAM:
             write_json(session_bytes(transcript, target, stamp))
         else:
             write_file(output, session_bytes(transcript, target, stamp))
@@ -66,7 +65,7 @@ def write_converted(target: str, output: str | None, transcripts: Sequence[Trans
 
 
 def _write_messages(output: str, transcripts: Sequence[Transcript]) -> list[str]:
-    if output == STANDARD:
+    if output == STANDARD_STREAM:
         write_json(serialised(transcripts))
         return []
     write_transcripts(output, transcripts)
@@ -96,4 +95,4 @@ def _project_of(transcript: Transcript) -> str:
 
 
 def _is_folder(output: str) -> bool:
-    return output != STANDARD and (output.endswith("/") or Path(output).is_dir())
+    return output != STANDARD_STREAM and (output.endswith("/") or Path(output).is_dir())

@@ -19,9 +19,9 @@ from plimsoll.messages.printable import plain
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.sessions import transfer
 from plimsoll.terminal.sessions.store_access import has_archive, open_store
+from plimsoll.terminal.standard_output import STANDARD_STREAM
 from plimsoll.transcripts import AGENTS, FOLDERS, Transcript, newest_session, read_stream, read_transcripts
 
-STANDARD = "-"
 STANDARD_INPUT = "standard input"
 _AGENT_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -46,7 +46,7 @@ def newest_of(agent: str) -> str:
 
 def read_source(source: str) -> list[Transcript]:
     """The conversations of a file, of standard input, or of a session."""
-    if source == STANDARD:
+    if source == STANDARD_STREAM:
         return list(read_stream(sys.stdin.buffer, STANDARD_INPUT))
     if "\0" not in source and not Path(source).exists():
         found = _agent_session(source) if _AGENT_ID.fullmatch(source) else None

@@ -9,6 +9,9 @@ from collections.abc import Iterable
 
 from plimsoll.messages.printable import json_safe, plain
 
+STANDARD_STREAM = "-"  # names standard input or standard output on a command line
+PIPED_WIDTH = 160  # columns of a table in a pipe or a file, which have no width of their own
+
 
 def write_json(pieces: Iterable[bytes]) -> None:
     """Write JSON, piece by piece."""

@@ -15,11 +15,9 @@ from collections.abc import Callable
 from plimsoll.archive.inbox import Inbox
 from plimsoll.errors import ArchiveError, PlatformFailed, PlatformRefused
 from plimsoll.gateway.messaging.adapter import Adapter, Batch
-from plimsoll.gateway.messaging.room_worker import RoomWorker
+from plimsoll.gateway.messaging.room_worker import FIRST_PAUSE, LONGEST_PAUSE, RoomWorker
 from plimsoll.gateway.sessions import SessionService
 
-_FIRST_PAUSE = 1.0
-_LONGEST_PAUSE = 60.0
 _MAX_LOOKS = 50  # reads of waiting messages before the first answer
 _log = logging.getLogger(__name__)
 
@@ -33,7 +31,7 @@ class Poller:
         inbox_of: Callable[[str], Inbox],
         sessions: SessionService,
         *,
-        pause: float = _FIRST_PAUSE,
+        pause: float = FIRST_PAUSE,
     ) -> None:
         self.adapter = adapter
         self.rooms = RoomWorker(adapter, inbox_of, sessions, pause)
@@ -63,7 +61,7 @@ class Poller:
                 _log.log(logging.ERROR if refused else logging.WARNING, "%s Trying again.", error)
                 asked = error.retry_after if isinstance(error, PlatformFailed) else None
                 await asyncio.sleep(asked or pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _keep(self, batch: Batch, before: str) -> None:
         if batch.messages or batch.position != before:

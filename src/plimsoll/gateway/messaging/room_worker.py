@@ -27,8 +27,8 @@ from plimsoll.gateway.sessions import OwnerSessions, SessionService
 from plimsoll.messages import Message, text_of
 from plimsoll.sessions import Exchange
 
-_FIRST_PAUSE = 1.0
-_LONGEST_PAUSE = 60.0
+FIRST_PAUSE = 1.0  # seconds before a failed step is retried; doubled after each failure
+LONGEST_PAUSE = 60.0
 _STOPPED = "(I was stopped here. Send a message and I will continue.)"
 _FAILED = "I could not answer: the request failed. Send a message and I will try again."
 _SILENT = "(The model returned an empty answer.)"
@@ -44,7 +44,7 @@ class RoomWorker:
         adapter: Adapter,
         inbox_of: Callable[[str], Inbox],
         sessions: SessionService,
-        pause: float = _FIRST_PAUSE,
+        pause: float = FIRST_PAUSE,
     ) -> None:
         self._adapter, self._inbox_of, self._sessions = adapter, inbox_of, sessions
         self._pause = pause
@@ -96,7 +96,7 @@ class RoomWorker:
                 await self._send_notice(place, error)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _next(self, place: str) -> None:
         messages = self._waiting[place]
@@ -203,7 +203,7 @@ class RoomWorker:
             except PlatformFailed as error:
                 _log.warning("%s Trying again.", error)
                 await asyncio.sleep(error.retry_after or pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _send_notice(self, place: str, error: PlimsollError) -> None:
         """Send once why there is no answer yet."""

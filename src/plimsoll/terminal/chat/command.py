@@ -25,11 +25,10 @@ from plimsoll.terminal.chat.commands import LeaveChat
 from plimsoll.terminal.chat.prompt import run_input, run_prompt
 from plimsoll.terminal.chat.screen import LiveScreen, Screen
 from plimsoll.terminal.chat.terminal_style import code_theme
+from plimsoll.terminal.standard_output import PIPED_WIDTH, STANDARD_STREAM
 from plimsoll.tools import ApprovalAnswer, ApprovalQuestion, Approve
 
-STANDARD = "-"
 FAILED = 1
-PIPED_WIDTH = 160  # a file has no width limit
 
 
 @click.command()
@@ -55,7 +54,7 @@ def chat(
     """
     if session and go_on:
         raise click.UsageError("--session and --continue both name a session; use only one of them.")
-    if question == STANDARD:
+    if question == STANDARD_STREAM:
         question = sys.stdin.read().strip()
     if question is not None and not question.strip():
         raise click.UsageError("The question is empty.")

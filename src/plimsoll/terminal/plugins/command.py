@@ -22,9 +22,9 @@ from plimsoll.terminal.plugins.listing import as_json, facts, lists
 from plimsoll.terminal.plugins.menu import Menu
 from plimsoll.terminal.plugins.scaffold import write_plugin
 from plimsoll.terminal.plugins.screen import run_screen
+from plimsoll.terminal.standard_output import PIPED_WIDTH
 
 BROKEN = 1
-PIPED_WIDTH = 160  # a file has no width limit
 
 
 def complete_engine(

@@ -26,12 +26,12 @@ from plimsoll.errors import Conflict, EditRefused, UserError
 from plimsoll.messages.printable import plain
 from plimsoll.terminal.sessions.store_access import StoreAccess, open_store, session_ids
 from plimsoll.terminal.sessions.times import format_time
+from plimsoll.terminal.standard_output import STANDARD_STREAM
 from plimsoll.terminal.tables import before_after, summary_panel
 
 if TYPE_CHECKING:
     from plimsoll.sessions import ActionResult, CompactionDetail, SessionActions
 
-STANDARD = "-"
 _DONE = {"drop": "Dropped", "edit": "Edited", "undo": "Undone", "redo": "Redone"}
 session_argument = click.argument("session", shell_complete=session_ids)
 preview_option = click.option("--preview", is_flag=True, help="Show what would happen, and change nothing.")
@@ -226,7 +226,7 @@ def sentence(result: "ActionResult") -> str:
 
 def _written(path: str) -> str:
     try:
-        return sys.stdin.read() if path == STANDARD else Path(path).read_text("utf-8")
+        return sys.stdin.read() if path == STANDARD_STREAM else Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}. Choose another file.") from error
 

@@ -32,8 +32,8 @@ from plimsoll.terminal.sessions.store_access import (
     session_ids,
 )
 from plimsoll.terminal.sessions.times import parse_time
+from plimsoll.terminal.standard_output import PIPED_WIDTH, STANDARD_STREAM
 
-PIPED_WIDTH = 160
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
@@ -194,7 +194,7 @@ def export(session: str, form: str, as_view: bool, output: str | None) -> None:
         transfer.export_session(found, iter(messages), form, output)
         done = Action("export", OPERATOR, {"format": form, "view": as_view})
         access.run(access.archive_of(found).record_action(found.id, done))
-    if output and output != transfer.STANDARD:
+    if output and output != STANDARD_STREAM:
         click.echo(f"Written to {output}")
 
 

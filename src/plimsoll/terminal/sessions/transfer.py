@@ -8,7 +8,7 @@ from plimsoll.archive import Session, title_of
 from plimsoll.messages import Message
 from plimsoll.terminal.sessions.html_page import html
 from plimsoll.terminal.sessions.store_access import StoreAccess
-from plimsoll.terminal.standard_output import write_document, write_json
+from plimsoll.terminal.standard_output import STANDARD_STREAM, write_document, write_json
 from plimsoll.transcripts import (
     ExportFormat,
     Transcript,
@@ -21,7 +21,6 @@ from plimsoll.transcripts import (
     write_transcripts,
 )
 
-STANDARD = "-"
 PAGE = 500  # messages per read
 FORMATS: tuple[ExportFormat, ...] = ("openai", "anthropic")
 DOCUMENTS = {"markdown": markdown, "html": html}
@@ -32,7 +31,9 @@ def read(paths: Iterable[str]) -> list[Transcript]:
     found: list[Transcript] = []
     for path in paths:
         found += (
-            read_stream(sys.stdin.buffer, "standard input") if path == STANDARD else read_transcripts(path)
+            read_stream(sys.stdin.buffer, "standard input")
+            if path == STANDARD_STREAM
+            else read_transcripts(path)
         )
     return found
 
@@ -65,13 +66,13 @@ def export_session(session: Session, messages: Iterator[Message], format: str, o
     if format in DOCUMENTS:
         write = DOCUMENTS[format]
         pieces = write(messages, session.title)
-        if output in (None, STANDARD):
+        if output in (None, STANDARD_STREAM):
             write_document(pieces)
         else:
             write_file(str(output), (piece.encode("utf-8", "replace") for piece in pieces))
         return
     transcript = stored_session(session, messages, next(known for known in FORMATS if known == format))
-    if output in (None, STANDARD):
+    if output in (None, STANDARD_STREAM):
         write_json(serialised([transcript]))
     else:
         write_transcripts(str(output), [transcript])
