@@ -160,7 +160,7 @@ def test_the_text_of_a_model_that_streams_for_45_seconds_is_in_every_compaction(
 
 
 def test_nobody_waits_for_a_slow_summary_that_was_prepared_in_time(tmp_path, plain):
-    """Between the soft line and the threshold lie eight turns: enough, where a turn takes eight seconds."""
+    """Between the soft threshold and the threshold lie eight turns: enough, where a turn takes eight seconds."""
     run = talked(tmp_path, CompactionRules(background=True), SlowWriter, answering=8.0)
     check(run, plain)
     assert all(run.by_model)

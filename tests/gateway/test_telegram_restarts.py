@@ -37,7 +37,7 @@ def waiting(home: Path) -> list[IncomingMessage]:
 
 
 def left(
-    home: Path, telegram: TelegramServer, letters: list[IncomingMessage], told: str = "", *turns: Any
+    home: Path, telegram: TelegramServer, letters: list[IncomingMessage], sent: str = "", *turns: Any
 ) -> str:
     """An archive as a process left it that had received letters and then done some `turns`."""
     telegram.say(ADA, "x")  # the chat is known there
@@ -50,8 +50,8 @@ def left(
         for name, message in turns:
             await archive.append(session.id, [message], turn=name)
         await mail.receive(letters, "902")
-        mark = f"{session.id}:{told}" if told else ""
-        await mail.update_room("41", session=session.id, told=mark)
+        mark = f"{session.id}:{sent}" if sent else ""
+        await mail.update_room("41", session=session.id, sent=mark)
         return session.id
 
     found: str = looked(home, write)
@@ -149,9 +149,9 @@ def test_without_a_model_the_reason_is_reported_once_and_the_messages_are_kept(
             waited(lambda: caplog.text.count("No answer in 41 yet") >= 2)
             telegram.say(ADA, "two")
             waited(lambda: len(waiting(tmp_path)) == 2)
-        (told,) = telegram.said
-        assert told.startswith("I cannot answer yet: ")
-        assert "OPENROUTER_API_KEY" in told
+        (sent,) = telegram.said
+        assert sent.startswith("I cannot answer yet: ")
+        assert "OPENROUTER_API_KEY" in sent
         with running(telegram, server, tmp_path):
             waited(lambda: len(telegram.said) == 2)
     (log,) = logs(tmp_path)

@@ -40,7 +40,7 @@ def test_compression_background_decides_whether_a_summary_is_prepared_before_it_
         if not request.tools:
             return say("no summary")
         newest = text_of(dict(request.messages[-1]))
-        if newest == "four":  # past the soft line, not yet due
+        if newest == "four":  # past the soft threshold, not yet due
             prepared.append(server.wait_until(lambda: any(map(is_summary_request, server.requests)), 3))
         return say("short" if newest == "four" else "word " * 1_200)
 

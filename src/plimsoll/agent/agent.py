@@ -1,8 +1,8 @@
 """One user turn: prepare → ask → run tools → repeat, until the model has answered.
 
-    said ─► [ compact if due ] ─► ask ─► answer                         done
-                    ▲               └─► tool calls ─► results ─┐
-                    └──────────────────────────────────────────┘
+    user message ─► [ compact if due ] ─► ask ─► answer                         done
+                            ▲               └─► tool calls ─► results ─┐
+                            └──────────────────────────────────────────┘
 
 Everything is in the journal before the model sees it. Whatever ends a turn (a limit, a failure, Ctrl-C), the history
 stays valid: every call has a result, and the next turn can begin. The model is never told how full its window is.

@@ -1,6 +1,6 @@
 """Decides when to compact, and runs the compaction.
 
-    tokens ──► below the soft line     nothing
+    tokens ──► below 85 %              nothing
                85 % of the threshold   the next view is prepared in the background
                the threshold           swapped in between two requests; waited for only if it is not ready
                before it               under `policy: cost`, as soon as a summary or clearing old results pays off
@@ -154,7 +154,7 @@ class Compactor:
             self.cost_history = self.cost_history.with_request(tokens, self.trigger.target(self._budget), at)
 
     def prepare(self, view: Sequence[Message], tokens: int) -> None:
-        """Prepare the next view in the background, once the soft line is crossed or a compaction nearly pays off."""
+        """Prepare the next view in the background, at the soft threshold or when a compaction nearly pays off."""
         if not (self.rules.enabled and self.rules.background) or self._prepared:
             return
         if not (self.trigger.is_near(tokens) or self._cost_decision(tokens).pays(SOFT_SHARE)):

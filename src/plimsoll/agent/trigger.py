@@ -1,6 +1,6 @@
 """When a compaction is due: by size, by growth since the last attempt, or by time.
 
-    0        fixed part            soft line        trigger             window
+    0        fixed part            soft threshold   trigger             window
     ├─────────┼───────────────────────┼───────────────┼───────────────────┤
               │   nothing             │ prepared      │ compacted
               └ overhead, system prompt, first exchange: no compaction reduces them

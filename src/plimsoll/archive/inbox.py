@@ -32,7 +32,7 @@ class ChatRoom:
     """A room or chat: its current session, and how far its newest answer was sent."""
 
     session: str = ""
-    told: str = ""
+    sent: str = ""
 
 
 class Inbox(ABC):
@@ -59,5 +59,5 @@ class Inbox(ABC):
         """The state of a room; empty for a new one."""
 
     @abstractmethod
-    async def update_room(self, place: str, *, session: str | None = None, told: str | None = None) -> None:
+    async def update_room(self, place: str, *, session: str | None = None, sent: str | None = None) -> None:
         """Change the given fields."""

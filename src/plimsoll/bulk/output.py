@@ -106,7 +106,7 @@ class OutputFolder:
         if self.path.exists() and not self.path.is_dir():
             raise UserError(f"{self.path} is a file. Pass a folder to --output.")
         self.path.mkdir(parents=True, exist_ok=True)
-        self._refuse_strangers()
+        self._refuse_other_files()
         self._manifest = self._opened(MANIFEST)
         try:
             fcntl.flock(self._manifest, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,7 +134,7 @@ class OutputFolder:
         if not self.is_finished:
             self._prepare_work(restart)
 
-    def _refuse_strangers(self) -> None:
+    def _refuse_other_files(self) -> None:
         """Reject a folder with other files; without a manifest, no file in it is ours."""
         names = {path.name for path in self.path.iterdir()}
         if names and MANIFEST not in names:

@@ -187,7 +187,7 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
-def parent_is_gone() -> bool:
+def parent_has_ended() -> bool:
     """Whether this is a worker whose parent was killed; another run then owns its unfinished job."""
     parent = multiprocessing.parent_process()
     return parent is not None and not parent.is_alive()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from plimsoll.bulk.chunks import Chunk
 from plimsoll.bulk.pieces import PieceWriter, rows_finished
-from plimsoll.bulk.pool import parent_is_gone
+from plimsoll.bulk.pool import parent_has_ended
 from plimsoll.bulk.process_row import BulkPlan, process_row, rejected
 from plimsoll.bulk.rows import rows_in
 
@@ -54,7 +54,7 @@ def process_chunk(job: ChunkJob, stop: threading.Event | None = None) -> int:
         for place, row in enumerate(rows_in(job.chunk)):
             if place < finished:
                 continue
-            if parent_is_gone():
+            if parent_has_ended():
                 raise Stopped
             deaths = job.deaths.count(place)
             result = (

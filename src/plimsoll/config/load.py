@@ -144,7 +144,7 @@ def examine(document: Document, environ: Mapping[str, str], flags: Mapping[str, 
     valid: list[GivenValue] = []
     problems: list[ConfigProblem] = []
     for value in found:
-        wrong = value if isinstance(value, ConfigProblem) else _complaint(value)
+        wrong = value if isinstance(value, ConfigProblem) else _problem_of(value)
         if wrong is not None:
             problems.append(wrong)
         elif isinstance(value, GivenValue):
@@ -154,8 +154,8 @@ def examine(document: Document, environ: Mapping[str, str], flags: Mapping[str, 
     for value in kept:
         by_key[value.key] = (value, *by_key.get(value.key, ()))
     notices += misspelled_variables(environ)
-    settings, disagreements = _compose(by_key, problems)
-    problems += disagreements
+    settings, conflicts = _compose(by_key, problems)
+    problems += conflicts
     if settings is None or problems:
         return ConfigReport(document.path, tuple(problems), tuple(notices), None)
     settings = _with_flags_first(settings, by_key)
@@ -176,7 +176,7 @@ def _with_flags_first(settings: Settings, by_key: Mapping[str, tuple[GivenValue,
     return settings.model_copy(update={"models": models})
 
 
-def _complaint(entry: GivenValue) -> ConfigProblem | None:
+def _problem_of(entry: GivenValue) -> ConfigProblem | None:
     """The problem with a single value, or None."""
     setting = setting_at(entry.path)
     assert setting is not None  # the layers yield only known keys
@@ -227,17 +227,17 @@ def _compose(
     try:
         return Settings.model_validate(_tree(winners.values())), []
     except ValidationError as error:
-        disagreements = []
+        conflicts = []
         for detail in error.errors(include_url=False):
             section: KeyPath = tuple(str(name) for name in detail["loc"])
             # An invalid key of this section may explain the error.
             if not any(p.path[: len(section)] == section for p in problems):
                 key = detail.get("ctx", {}).get("key")
-                disagreements.append(_disagreement(winners, section, key, detail["msg"]))
-        return None, disagreements
+                conflicts.append(_conflict(winners, section, key, detail["msg"]))
+        return None, conflicts
 
 
-def _disagreement(
+def _conflict(
     winners: Mapping[KeyPath, GivenValue], section: KeyPath, key: str | None, reason: str
 ) -> ConfigProblem:
     """Why the keys of a section conflict, reported for one key or, if no single key is the cause, for the section."""

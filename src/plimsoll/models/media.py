@@ -40,7 +40,7 @@ _MIME_KEYS = ("media_type", "mime_type", "mimeType")
 _BLOB_KEYS = ("data", "file_data", "blob", "bytes", "b64_json")
 _WAVE_FORMATS = frozenset({"wav", "pcm16", "audio/wav", "audio/x-wav", "audio/pcm"})
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=\r\n"
-_BLOB_LOOKED_AT = 256
+_BLOB_SAMPLE = 256
 # PNG, GIF and WebP state their size in the first bytes; in a JPEG, camera metadata may precede it.
 _HEADS = (1_024, 131_072)
 
@@ -66,9 +66,9 @@ def media_tokens(part: Mapping[str, Any]) -> int | None:
 
 def is_blob(key: str, value: Any) -> bool:
     """Whether a field of an unknown part contains encoded bytes rather than text."""
-    if key not in _BLOB_KEYS or not isinstance(value, str) or len(value) <= _BLOB_LOOKED_AT:
+    if key not in _BLOB_KEYS or not isinstance(value, str) or len(value) <= _BLOB_SAMPLE:
         return False
-    return not value[:_BLOB_LOOKED_AT].strip(_BASE64)
+    return not value[:_BLOB_SAMPLE].strip(_BASE64)
 
 
 def image_tokens(part: Mapping[str, Any]) -> int:

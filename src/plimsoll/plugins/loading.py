@@ -52,7 +52,7 @@ class Plugin:
                 return engine_offer(engine, self.found.source, self.for_hermes, self.found)
         if self.found.name == name and len(self.registered.engines) == 1:
             own = self.registered.engines[0]
-            renamed = RegisteredEngine(name, own.description, own.given)
+            renamed = RegisteredEngine(name, own.description, own.engine)
             return engine_offer(renamed, self.found.source, self.for_hermes, self.found)
         return None
 
@@ -87,7 +87,7 @@ def engine_offer(
         services = Services(context.home, context.summarizer)
         try:
             with serving(services):
-                inner = _made(engine.given, context)
+                inner = _made(engine.engine, context)
             return _hosted(inner, engine.name, services, context, as_text)
         except (Exception, SystemExit) as error:  # plugin code may raise anything; report it
             reason = f"{_words(error)}{_place(error, found.path if found else None)}"

@@ -30,7 +30,7 @@ class RegisteredEngine:
 
     name: str
     description: str
-    given: Any
+    engine: Any
 
 
 @dataclass(frozen=True, slots=True)

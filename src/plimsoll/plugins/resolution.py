@@ -101,13 +101,13 @@ class _Resolver:
             usable = next((plugin for plugin in general if not plugin.obstacle), None)
             try:
                 if usable is None:
-                    raise PluginError(self._why_not(name, named, general))
+                    raise PluginError(self._unusable(name, named, general))
                 self.plugins.append(self._load(usable))
             except PluginError as error:
                 self.problems.append(f"{ENABLED_KEY}: {error}")
                 self.failed[ENABLED_KEY, name] = str(error)
 
-    def _why_not(
+    def _unusable(
         self, name: str, named: Sequence[DiscoveredPlugin], general: Sequence[DiscoveredPlugin]
     ) -> str:
         if general:

@@ -18,7 +18,7 @@ from plimsoll.sessions.journal import ArchiveJournal
 PURPOSE = "turn"
 LEASE_SECONDS = 60.0
 _RENEWALS = 4  # per lease period
-_LOOK_SECONDS = 0.1  # between checks whether the other turn has finished
+_POLL_SECONDS = 0.1  # between checks whether the other turn has finished
 
 
 @asynccontextmanager
@@ -50,7 +50,7 @@ async def _acquired(journal: ArchiveJournal, patience: float, seconds: float) ->
             return lease
         if loop.time() >= ends:
             raise Conflict(f"Another process is answering in session {journal.session} right now.")
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 async def _asked(journal: ArchiveJournal, seconds: float) -> Lease | None:

@@ -31,18 +31,18 @@ def lcm() -> None:
 def doctor(ctx: click.Context, session: str | None, repair: bool) -> None:
     """Check the trees of all sessions, or of one: edges, coverage, search, sizes."""
     with open_store() as access:
-        looked_at, wrong = 0, list(_of_store(access, repair) if session is None else ())
+        checked, wrong = 0, list(_of_store(access, repair) if session is None else ())
         for item in _sessions(access, session):
             found = access.run(_examined(access.archive_of(item), item))
             if not found.is_kept:
                 continue
-            looked_at += 1
+            checked += 1
             click.echo(f"{item.id}  {found.line}")
             wrong += [f"{item.id}: {sentence}" for sentence in _of_session(access, item, found, repair)]
     for sentence in wrong:
         click.echo(f"  {sentence}")
     click.echo(
-        f"{looked_at} session{'' if looked_at == 1 else 's'} with the engine {ENGINE}; "
+        f"{checked} session{'' if checked == 1 else 's'} with the engine {ENGINE}; "
         f"{len(wrong) or 'nothing'} wrong"
     )
     if wrong:

@@ -30,13 +30,13 @@ _PRESSURE = re.compile(
 def window_usage_mentions(bodies: Iterable[Mapping[str, Any]]) -> list[str]:
     """Every passage in the requests that states how full the window is, once each, with its context."""
     found: dict[str, None] = {}
-    looked_at: set[int] = set()  # requests repeat earlier content
+    seen: set[int] = set()  # requests repeat earlier content
     for body in bodies:
         for part in _parts(body):
             words = _DATA.sub("", json.dumps(part, ensure_ascii=False))
-            if hash(words) in looked_at:
+            if hash(words) in seen:
                 continue
-            looked_at.add(hash(words))
+            seen.add(hash(words))
             for match in _PRESSURE.finditer(words):
                 found[
                     words[max(0, match.start() - _CONTEXT_CHARACTERS) : match.end() + _CONTEXT_CHARACTERS]

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from plimsoll.errors import TranscriptError
 from plimsoll.transcripts.formats.format import SessionStamp
 
-_MAX_LOOKED_AT = 2_000  # rollouts whose first line is read to find one of this project
+_MAX_ROLLOUTS = 2_000  # rollouts whose first line is read to find one of this project
 _LONGEST_SLUG = 200  # Claude Code shortens longer ones with an undocumented hash
 
 
@@ -105,7 +105,7 @@ class CodexFolder(AgentFolder):
 
     def sessions(self, project: str) -> Iterator[Path]:
         for number, path in enumerate(newest_first(self.all_sessions())):
-            if number == _MAX_LOOKED_AT:
+            if number == _MAX_ROLLOUTS:
                 return
             if _recorded_directory(path) == project:
                 yield path

@@ -87,8 +87,8 @@ class SqlInbox(Inbox):
 
         return await self._database.read(work)
 
-    async def update_room(self, place: str, *, session: str | None = None, told: str | None = None) -> None:
-        place, told = storable(place), None if told is None else storable(told)
+    async def update_room(self, place: str, *, session: str | None = None, sent: str | None = None) -> None:
+        place, sent = storable(place), None if sent is None else storable(sent)
 
         async def work(db: SqlConnection) -> None:
             await db.run(
@@ -98,7 +98,7 @@ class SqlInbox(Inbox):
             await db.run(
                 "UPDATE mail_rooms SET session = coalesce(?, session), told = coalesce(?, told) "
                 "WHERE account = ? AND place = ?",
-                (session, told, self._account, place),
+                (session, sent, self._account, place),
             )
 
         await self._database.write(work, repeatable=True)

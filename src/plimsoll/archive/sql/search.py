@@ -40,7 +40,7 @@ class _Match:
 
 
 @dataclass(slots=True)
-class _Look:
+class _CandidateReader:
     """Reads candidates until the page is full or the time is up."""
 
     matcher: Matcher
@@ -51,7 +51,7 @@ class _Look:
     accepts: MessagePredicate | None = None
     found: list[_Match] = field(default_factory=list)
     seen: int | None = None  # the id of the last candidate read
-    looked_at: int = 0
+    checked: int = 0
     is_late: bool = False
 
     @property
@@ -68,7 +68,7 @@ class _Look:
                 self.is_late = True
                 return
             self.seen = id
-            self.looked_at += 1
+            self.checked += 1
             if body is None:
                 continue
             message = json.loads(body)
@@ -105,30 +105,32 @@ async def search(
     skipped = query.cursor or 0
     matcher = await db.compute(partial(marker_for if by_words else matcher_for, query))
     holds_words = index.holds_words(query.text) if by_words else None
-    look = _Look(matcher, holds_words, query.limit, ends, monotonic, query.accepts)
+    reader = _CandidateReader(matcher, holds_words, query.limit, ends, monotonic, query.accepts)
     statement = index.ranked(scope, skipped) if by_rank else index.candidates(scope, by_words)
-    is_more = await _look_through(db, look, statement, by_rank)
-    hits = [await _hit(db, owner, query, match) for match in look.found]
-    following = skipped + look.looked_at if by_rank else look.seen
-    return SearchPage(tuple(hits), following if is_more else None, complete=not look.is_late)
+    is_more = await _read_candidates(db, reader, statement, by_rank)
+    hits = [await _hit(db, owner, query, match) for match in reader.found]
+    following = skipped + reader.checked if by_rank else reader.seen
+    return SearchPage(tuple(hits), following if is_more else None, complete=not reader.is_late)
 
 
-async def _look_through(db: SqlConnection, look: _Look, statement: Statement, by_rank: bool) -> bool:
+async def _read_candidates(
+    db: SqlConnection, reader: _CandidateReader, statement: Statement, by_rank: bool
+) -> bool:
     """Check the rows of a statement until the page is full or the time is up. Returns whether there may be more."""
-    batches = db.batches(*statement, seconds=look.ends - look.monotonic())
+    batches = db.batches(*statement, seconds=reader.ends - reader.monotonic())
     try:
         async with aclosing(batches):
             async for batch in batches:
-                before = look.looked_at
-                callers = await _callers(db, batch) if look.accepts is not None else {}
-                await db.compute(partial(look.at, batch, callers))
+                before = reader.checked
+                callers = await _callers(db, batch) if reader.accepts is not None else {}
+                await db.compute(partial(reader.at, batch, callers))
                 # Whether there are more hits is not checked: for a rare text that could scan the whole archive.
-                ends_inside = look.looked_at - before < len(batch)
-                if look.is_late or (look.is_full and (ends_inside or not by_rank)):
+                ends_inside = reader.checked - before < len(batch)
+                if reader.is_late or (reader.is_full and (ends_inside or not by_rank)):
                     return True
     except TimeoutError:
-        look.is_late = True
-        return look.seen is not None  # the next page continues after it; before the first there is none
+        reader.is_late = True
+        return reader.seen is not None  # the next page continues after it; before the first there is none
     return False
 
 

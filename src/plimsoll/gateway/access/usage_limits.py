@@ -36,7 +36,7 @@ WAIT_SECONDS = 300.0  # wait for other requests of the key to settle; a long str
 WRITE_SECONDS = 0.25  # usage is written in batches
 LEASE_SECONDS = 60.0  # how long the reservations of a crashed process count
 RENEW_SECONDS = 15.0  # between renewals of reservations: three may fail before they expire
-FIRST_LOOK, LONGEST_LOOK = 0.05, 0.5  # seconds between checks for what other processes have settled
+FIRST_POLL, LONGEST_POLL = 0.05, 0.5  # seconds between checks for what other processes have settled
 LONGEST_PAUSE = 8.0  # between two attempts to write
 PART = 16  # a process takes this fraction of what a limit has left
 BUSY_SECONDS = 5  # Retry-After of a request that waited without getting room
@@ -153,7 +153,7 @@ class UsageAccounts:
             await asyncio.gather(self._writer, *self._exchanges, return_exceptions=True)
 
     async def _admit(self, key: AccessKey, account: _Account, need: KeyUsage) -> None:
-        look = FIRST_LOOK
+        pause = FIRST_POLL
         async with account.lock:
             while not account.fits(need, key.limits):
                 self.refuse_if_used_up(key)
@@ -165,8 +165,8 @@ class UsageAccounts:
                 grant = await asyncio.shield(task)
                 if grant.granted is None:
                     self.refuse_if_used_up(key)
-                    await _either(account.released, look)
-                    look = min(LONGEST_LOOK, 1.5 * look)
+                    await _either(account.released, pause)
+                    pause = min(LONGEST_POLL, 1.5 * pause)
             account.reserved = account.reserved.plus(need)
 
     async def _exchange(self, key: AccessKey, account: _Account, need: KeyUsage) -> Reservation:

@@ -55,8 +55,8 @@ class ClientConversation:
     branches: SharedPreparations = field(default_factory=SharedPreparations)
     journal: ArchiveJournal | None = None  # where it is stored
     parent: tuple[str, int] | None = None  # session that it branched from, and the last shared message
-    past: Sequence[CompactionEvent] = ()  # compactions in the archive that the compactor does not know yet
-    looked_up: bool = False  # the archive has been searched for it
+    earlier_compactions: Sequence[CompactionEvent] = ()  # in the archive, not yet known to the compactor
+    is_searched: bool = False  # the archive has been searched for it
     recalls: bool = False  # the model has the recall tool
     counted: int = 0  # messages of the log whose requests `policy: cost` has counted
     memory_bytes: int = 0  # approximate bytes in memory
@@ -129,18 +129,18 @@ class ClientConversation:
         """Unlink the parent session, which was deleted."""
         self.parent = None
 
-    def mark_looked_up(self) -> None:
+    def mark_searched(self) -> None:
         """Record that the archive has been searched for it."""
-        self.looked_up = True
+        self.is_searched = True
 
-    def learn_past(self, events: Sequence[CompactionEvent]) -> None:
+    def set_earlier_compactions(self, events: Sequence[CompactionEvent]) -> None:
         """Set the compactions that the archive knows of."""
-        self.past = events
+        self.earlier_compactions = events
 
-    def take_past(self) -> Sequence[CompactionEvent]:
-        """Return the compactions from `learn_past` once."""
-        past, self.past = self.past, ()
-        return past
+    def take_earlier_compactions(self) -> Sequence[CompactionEvent]:
+        """Return the compactions from `set_earlier_compactions` once."""
+        events, self.earlier_compactions = self.earlier_compactions, ()
+        return events
 
     def learn_media_limits(self, request_bytes: int | None, images: int | None) -> None:
         """Lower the limits after a rejection: the bytes of the rejected request, or the stated number of images."""
@@ -274,5 +274,5 @@ class ClientConversation:
             journal=journal,
             parent=parent,
             branches=self.branches,
-            looked_up=self.looked_up,
+            is_searched=self.is_searched,
         )

@@ -171,12 +171,12 @@ class ConversationCompactor:
             compactor.engine.update_model(facts.name, facts.window)
         self._set_terms(compactor, facts)
         compactor.trigger.measure_fixed_part(conversation.view(), conversation.overhead())
-        past = conversation.take_past()
-        if past:
+        events = conversation.take_earlier_compactions()
+        if events:
             # Compactions that did not help or that a user undid are not repeated at once.
-            compactor.remember(past, tokens)
+            compactor.remember(events, tokens)
             if (
-                past[-1].outcome == "compacted" and past[-1].engine != MEDIA
+                events[-1].outcome == "compacted" and events[-1].engine != MEDIA
             ):  # by another process, or before a restart
                 compactor.cost_history = compactor.cost_history.compacted()
         return compactor

@@ -50,7 +50,7 @@ class ConversationStore:
 
     async def update_from_archive(self, conversation: ClientConversation, model: str) -> None:
         """Update a conversation from the archive, because another process may have written to it."""
-        conversation.mark_looked_up()
+        conversation.mark_searched()
         known = await self._index.find(conversation.chain)
         journal = conversation.journal
         if journal is not None:
@@ -223,7 +223,7 @@ class ConversationStore:
                     conversation, session.id, _stored(conversation, stored or at), model
                 )
             )
-        conversation.learn_past(await archive.compactions(session.id, limit=1))
+        conversation.set_earlier_compactions(await archive.compactions(session.id, limit=1))
         if stored:
             conversation.store_in(ArchiveJournal(archive, session.id, self._holder, stored))
         else:
@@ -265,7 +265,7 @@ class ConversationStore:
                     conversation, session.id, _stored(conversation, journal.last), model
                 )
             )
-            conversation.learn_past(await archive.compactions(session.id, limit=1))
+            conversation.set_earlier_compactions(await archive.compactions(session.id, limit=1))
             if conversation.compactor is not None and (await archive.edits(session.id)).hidden:
                 conversation.compactor.host.forget_summaries()  # content that a user removed must not come back
 

@@ -236,7 +236,7 @@ class RequestHandler:
             if conversation is None:
                 return
             is_large = out.prompt_tokens(conversation) >= out.facts.tracking_threshold
-            if conversation.is_stored or not conversation.looked_up or is_large:
+            if conversation.is_stored or not conversation.is_searched or is_large:
                 await self.recognizer.update_from_archive(conversation, out.model)
             if not request.edits_itself:
                 tokens = out.prompt_tokens(conversation)

@@ -25,7 +25,7 @@ from plimsoll.settings.gateway import GatewaySection
 from plimsoll.settings.messaging import PlatformSection
 
 LOCK = "messaging.lock"
-_LOOK_SECONDS = 5.0  # between checks whether the reading process has ended
+_POLL_SECONDS = 5.0  # between checks whether the reading process has ended
 
 
 class Messaging:
@@ -54,7 +54,7 @@ class Messaging:
         handle = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             while not _locked(handle):
-                await asyncio.sleep(_LOOK_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
             await asyncio.gather(*(poller.run() for poller in self.pollers))
         finally:
             os.close(handle)

@@ -18,7 +18,7 @@ from plimsoll.gateway.messaging.adapter import Adapter, Batch
 from plimsoll.gateway.messaging.room_worker import FIRST_PAUSE, LONGEST_PAUSE, RoomWorker
 from plimsoll.gateway.sessions import SessionService
 
-_MAX_LOOKS = 50  # reads of waiting messages before the first answer
+_MAX_READS = 50  # reads of waiting messages before the first answer
 _log = logging.getLogger(__name__)
 
 
@@ -41,7 +41,7 @@ class Poller:
         """Poll until cancelled. The caller closes `rooms` and the adapter."""
         pause = self._pause
         position: str | None = None
-        looks = 1  # consecutive reads without waiting
+        reads = 1  # consecutive reads without waiting
         while True:
             try:
                 if position is None:
@@ -49,12 +49,12 @@ class Poller:
                     inbox = self._inbox_of(self.adapter.account)
                     position = await inbox.position()
                     self.rooms.add(await inbox.waiting())
-                batch = await self.adapter.receive(position, wait=not looks)
+                batch = await self.adapter.receive(position, wait=not reads)
                 await self._keep(batch, position)
                 position, pause = batch.position, self._pause
                 # Read all waiting messages before answering, so that they are answered together.
-                looks = looks + 1 if batch.messages and looks < _MAX_LOOKS else 0
-                if not looks:
+                reads = reads + 1 if batch.messages and reads < _MAX_READS else 0
+                if not reads:
                     self.rooms.wake()
             except (PlatformFailed, ArchiveError) as error:
                 refused = isinstance(error, PlatformRefused)

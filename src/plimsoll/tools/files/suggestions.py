@@ -10,7 +10,7 @@ from pathlib import Path
 from plimsoll.tools.workspace import Workspace
 
 _MAX_NAMES = 5
-_MAX_LOOKED_AT = 5_000  # entries; searching more is not worth it
+_MAX_ENTRIES = 5_000  # entries; searching more is not worth it
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
@@ -39,19 +39,19 @@ def nearest(path: Path, place: Workspace) -> list[str]:
 
 def _names(directory: Path) -> list[str]:
     try:
-        return sorted(entry.name for entry in directory.iterdir())[:_MAX_LOOKED_AT]
+        return sorted(entry.name for entry in directory.iterdir())[:_MAX_ENTRIES]
     except OSError:
         return []
 
 
 def _same_name(name: str, root: Path) -> list[Path]:
     found: list[Path] = []
-    looked_at = 0
+    seen = 0
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(entry for entry in folders if entry not in _SKIPPED)
-        looked_at += len(folders) + len(names)
+        seen += len(folders) + len(names)
         if name in names or name in folders:
             found.append(Path(folder, name))
-        if looked_at > _MAX_LOOKED_AT or len(found) >= _MAX_NAMES:
+        if seen > _MAX_ENTRIES or len(found) >= _MAX_NAMES:
             break
     return found

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll.settings.tools import McpServerSettings
-from plimsoll.tools.mcp.transport import ExpandedSettings, ServerLog, reach
+from plimsoll.tools.mcp.transport import ExpandedSettings, ServerLog, open_transport
 
 _MAX_PAGES = 50
 _CLOSING = 8.0  # seconds; the client asks the program to exit, then kills it
@@ -111,7 +111,7 @@ class McpConnection:
                 self._client = ready.result()
                 return
             if self._owner.done():
-                raise ServerUnreachable(self._error_message(f"does not start{_why(self._owner)}"))
+                raise ServerUnreachable(self._error_message(f"does not start{_cause(self._owner)}"))
             limit = f"{self._settings.timeout:g} s, its mcp_servers.{self.name}.timeout"
             raise ServerUnreachable(self._error_message(f"did not answer within {limit}"))
         finally:
@@ -135,7 +135,7 @@ class McpConnection:
         if not quiet.hasHandlers():
             quiet.addHandler(logging.NullHandler())  # its errors are raised, not printed
         ended = asyncio.Event()
-        async with Client(reach(filled, log, started, ended)) as client:
+        async with Client(open_transport(filled, log, started, ended)) as client:
             ready.set_result(client)
             waits = {asyncio.create_task(event.wait()) for event in (self._stop, ended)}
             try:
@@ -158,7 +158,7 @@ class McpConnection:
             )
             if asked not in done:
                 if owner in done:
-                    raise ServerDisconnected(self._error_message(f"ended during the call{_why(owner)}"))
+                    raise ServerDisconnected(self._error_message(f"ended during the call{_cause(owner)}"))
                 raise ServerUnreachable(
                     self._error_message(f"did not answer within {self._settings.timeout:g} s", quotes=False)
                 )
@@ -188,7 +188,7 @@ class McpConnection:
         return self._filled.masked(text) if self._filled is not None else text
 
 
-def _why(owner: "asyncio.Task[None]") -> str:
+def _cause(owner: "asyncio.Task[None]") -> str:
     """Why a connection ended, as text."""
     if owner.cancelled():
         return ""

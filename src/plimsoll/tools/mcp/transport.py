@@ -82,7 +82,7 @@ class ExpandedSettings:
 
 
 @asynccontextmanager
-async def reach(
+async def open_transport(
     filled: ExpandedSettings, log: ServerLog, started: asyncio.Future[None], ended: asyncio.Event
 ) -> AsyncIterator[Any]:
     """The streams of a server; `started` is done once its program runs, `ended` is set when it disconnects."""
