@@ -32,7 +32,7 @@ def crash_after(run: BulkRun, folder: Path, commits: int) -> None:
     class Crash(Exception):
         pass
 
-    with OutputFolder(folder, run.asked) as output:
+    with OutputFolder(folder, run.settings) as output:
 
         def on_commit() -> None:
             if output.chunks == commits:
@@ -47,7 +47,7 @@ def crash_after(run: BulkRun, folder: Path, commits: int) -> None:
 
 
 def finish(run: BulkRun, folder: Path) -> None:
-    with OutputFolder(folder, run.asked) as output:
+    with OutputFolder(folder, run.settings) as output:
         run_bulk(run, output, lambda jobs: in_processes(jobs, 1))
 
 
@@ -87,7 +87,7 @@ def test_torn_writes_after_a_crash_change_nothing(
 def test_a_row_at_which_workers_died_twice_is_set_aside(tmp_path: Path):
     source = write_lines(tmp_path / "rows.jsonl", rows(4, rounds=1))
     run = BulkRun(find_inputs([str(source)]), PLAN)
-    with OutputFolder(tmp_path / "out", run.asked) as output:
+    with OutputFolder(tmp_path / "out", run.settings) as output:
 
         def deadly(jobs):
             (job,) = jobs
@@ -112,8 +112,11 @@ def test_the_place_of_a_death_is_the_first_row_that_is_not_finished(tmp_path: Pa
 
 def test_two_runs_do_not_write_to_one_folder(dataset: tuple[BulkRun, dict[str, bytes]], tmp_path: Path):
     run, _ = dataset
-    with OutputFolder(tmp_path / "out", run.asked), pytest.raises(UserError, match="Another `plimsoll bulk`"):
-        OutputFolder(tmp_path / "out", run.asked)
+    with (
+        OutputFolder(tmp_path / "out", run.settings),
+        pytest.raises(UserError, match="Another `plimsoll bulk`"),
+    ):
+        OutputFolder(tmp_path / "out", run.settings)
 
 
 def test_a_file_that_lost_rows_is_not_filled_with_zeros(

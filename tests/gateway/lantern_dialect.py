@@ -225,7 +225,7 @@ class LanternDialect(Dialect):
         usage = self.usage(body.get("tally"))
         return Reply(message, ENDS.get(ended, "stop"), usage, reply_id, native_finish_reason=ended)
 
-    def encode_reply(self, reply: Reply, asked: Body, created: int) -> Body:
+    def encode_reply(self, reply: Reply, request_body: Body, created: int) -> Body:
         return {
             "reply": reply.id,
             "turn": model_turn(reply.message),
@@ -236,7 +236,7 @@ class LanternDialect(Dialect):
     def decoder(self) -> ReplyDecoder:
         return LanternDecoder(self)
 
-    def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
+    def encoder(self, request_body: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
         return LanternEncoder()
 
     def untranslatable(self, body: Body, upstream: str) -> Findings:

@@ -214,9 +214,9 @@ class Agent:
                 return await self.add([{"role": "assistant", "content": f"[{stopped}]"}])
             await self._compact_if_due(self.connection.tokens(self.view), emit)
             await self._remove_media(within_media_limits(self.view, self.connection), emit)
-            asked = self.connection.clock()
+            sent_at = self.connection.clock()
             reply = await self._ask(turn, emit)
-            self.compactor.record_request(self.connection.tokens(self.view), asked)
+            self.compactor.record_request(self.connection.tokens(self.view), sent_at)
             await self.add([reply.message])
             self.connection.unfinished = None
             calls = tool_calls(reply.message)

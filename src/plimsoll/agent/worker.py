@@ -141,12 +141,12 @@ class PendingHostCalls:
 
     def ask(self, job: int, object: int, method: str, arguments: tuple[Any, ...], waits: bool) -> Any:
         """The result or exception of a method of the parent's object."""
-        asked, number = _PendingHostCall(), next(self._numbers)
-        self._asked[number] = asked
+        pending, number = _PendingHostCall(), next(self._numbers)
+        self._asked[number] = pending
         self._channel.write(HostCall(job, number, object, method, arguments, waits))
-        asked.event.wait()
+        pending.event.wait()
         del self._asked[number]
-        reply = asked.reply
+        reply = pending.reply
         assert reply is not None
         if reply.error is not None:
             raise reply.error
@@ -154,10 +154,10 @@ class PendingHostCalls:
 
     def settle(self, reply: HostReply) -> None:
         """Pass a reply to its caller."""
-        asked = self._asked.get(reply.number)
-        if asked is not None:
-            asked.reply = reply
-            asked.event.set()
+        pending = self._asked.get(reply.number)
+        if pending is not None:
+            pending.reply = reply
+            pending.event.set()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,15 +34,15 @@ _FILES = (DATA, REPORT, REJECTS)
 class OutputFolder:
     """Open while a run writes to it; one run at a time."""
 
-    def __init__(self, path: Path, asked: Mapping[str, Any], restart: bool = False) -> None:
-        """`asked` describes the run; a folder with the output of a different run is rejected."""
+    def __init__(self, path: Path, settings: Mapping[str, Any], restart: bool = False) -> None:
+        """`settings` describe the run; a folder with the output of a different run is rejected."""
         self.path = path
         self.chunks = self.rows = self.rejected = self.size = 0  # in the files
         self.spent = 0.0  # USD for the summary model, set by the caller
         self.is_finished = False
         self._open = ExitStack()
         try:
-            self._start(dict(asked), restart)
+            self._start(dict(settings), restart)
         except OSError as error:
             self._open.close()
             raise UserError(
@@ -102,7 +102,7 @@ class OutputFolder:
             self._note(finished=True)
         self.is_finished = True
 
-    def _start(self, asked: dict[str, Any], restart: bool) -> None:
+    def _start(self, settings: dict[str, Any], restart: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise UserError(f"{self.path} is a file. Pass a folder to --output.")
         self.path.mkdir(parents=True, exist_ok=True)
@@ -119,9 +119,9 @@ class OutputFolder:
         lines = list(self._noted())
         self._files = {name: self._opened(name) for name in _FILES}
         if lines:
-            self._resume(lines, asked)
+            self._resume(lines, settings)
         else:
-            self._note(asked=asked)
+            self._note(asked=settings)
         ends = next((line["ends"] for line in reversed(lines) if "ends" in line), [0, 0, 0])
         for name, end in zip(_FILES, ends, strict=True):
             if os.fstat(self._files[name].fileno()).st_size < end:
@@ -140,9 +140,9 @@ class OutputFolder:
         if names and MANIFEST not in names:
             raise UserError(f"{self.path} contains {min(names)!r}. Pass a new or empty folder to --output.")
 
-    def _resume(self, lines: list[dict[str, Any]], asked: dict[str, Any]) -> None:
+    def _resume(self, lines: list[dict[str, Any]], settings: dict[str, Any]) -> None:
         before = lines[0].get("asked", {})
-        changed = sorted(key for key in {*before, *asked} if before.get(key) != asked.get(key))
+        changed = sorted(key for key in {*before, *settings} if before.get(key) != settings.get(key))
         if changed:
             raise UserError(
                 f"{self.path} has a run with other settings: {', '.join(changed)} changed. Pass another --output, "

@@ -145,20 +145,20 @@ class _Pool(Generic[Job, Result]):
         worker.process.join()
         worker.pipe.close()
         self._workers.remove(worker)
-        code, doing = worker.process.exitcode or 0, worker.doing
+        code, job = worker.process.exitcode or 0, worker.doing
         how = f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
         if not worker.is_ready:
             raise UserError(
                 f"A worker process ended with {how} before it could start. Run with --workers 1 to see why."
             )
-        if doing is None:
+        if job is None:
             return
         if self._retried is None:
             raise UserError(
                 f"A worker process ended with {how}, probably because memory ran out. "
                 "Pass fewer files at a time, or use fewer workers."
             )
-        self._give(self._start(), (doing[0], self._retried(doing[1])))
+        self._give(self._start(), (job[0], self._retried(job[1])))
 
 
 def _serve(pipe: "Connection[Any, Any]", function: Callable[[Any], Any]) -> None:

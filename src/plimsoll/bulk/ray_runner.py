@@ -22,11 +22,11 @@ def on_ray(jobs: Iterator[ChunkJob], address: str, workers: int | None = None) -
     """The numbers of finished chunks; `workers` limits how many run at the same time."""
     ray = _connected(address, workers)
     try:
-        every = list(jobs)  # positions only; Ray Data plans the whole dataset
-        if not every:
+        all_jobs = list(jobs)  # positions only; Ray Data plans the whole dataset
+        if not all_jobs:
             return
         ray.data.DataContext.get_current().enable_progress_bars = False
-        rows = ray.data.from_items([row_of(job) for job in every], override_num_blocks=len(every))
+        rows = ray.data.from_items([row_of(job) for job in all_jobs], override_num_blocks=len(all_jobs))
         done = rows.map(process_row_of_ray, num_cpus=1, concurrency=workers)
         for row in done.iter_rows():
             yield int(row["number"])

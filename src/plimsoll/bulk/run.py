@@ -37,7 +37,7 @@ class BulkRun:
     chunk_bytes: int = BYTES
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Everything that the output depends on, for the manifest: a run continues only if it is the same."""
         files = hashlib.sha256()
         for file in self.files:

@@ -144,8 +144,8 @@ def _is_system(prompt: Prompt, block: int) -> bool:
 
 
 def _guess(prompt: Prompt, native_anthropic: bool) -> dict[int, WrittenPrefix]:
-    asked = next((i for i in range(prompt.count - 1, -1, -1) if prompt.role(i) == "assistant"), 0)
-    for message in range(asked - 1, -1, -1):
+    newest_reply = next((i for i in range(prompt.count - 1, -1, -1) if prompt.role(i) == "assistant"), 0)
+    for message in range(newest_reply - 1, -1, -1):
         block = markable_block(prompt, message, native_anthropic)
         if block is not None:
             return {block: WrittenPrefix(prompt.key(block), block, _FOR_EVER, "5m")}

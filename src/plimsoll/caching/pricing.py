@@ -108,11 +108,11 @@ def priced(bill: Bill, card: ModelCard, guaranteed: bool = True) -> Bill:
 
 def total(bills: Iterable[Bill]) -> Bill:
     """Several bills as one."""
-    every = list(bills)
+    all_bills = list(bills)
     empty: Any = Bill()
     sums: dict[str, Any] = {}
     for field in fields(Bill):
         sums[field.name] = sum(
-            (getattr(bill, field.name) for bill in every), start=getattr(empty, field.name)
+            (getattr(bill, field.name) for bill in all_bills), start=getattr(empty, field.name)
         )
     return Bill(**sums)

@@ -153,15 +153,15 @@ class _Walk:
     def turn(self, index: int, volatile: int) -> None:
         """Bill the request that a recorded message answered."""
         place = index - self._offset
-        asked, output = self._whole.upto(place), self._whole.tokens_of(place)
-        self._billed(index, "turn", self._run.turn(self._t, asked, output, volatile))
+        prompt, output = self._whole.upto(place), self._whole.tokens_of(place)
+        self._billed(index, "turn", self._run.turn(self._t, prompt, output, volatile))
 
     def compact(self, event: Compaction) -> None:
         """Bill the summary call and switch to the new view."""
         self._chain = self._chain.fork()  # the caller's chain keeps the recorded conversation
         if event.summary is not None:
-            asked = self._chain.prompt([*self.sent_before(event.at), event.summary.instruction])
-            self._billed(event.at, "summary", self._run.summary(self._t, asked, event.summary))
+            prompt = self._chain.prompt([*self.sent_before(event.at), event.summary.instruction])
+            self._billed(event.at, "summary", self._run.summary(self._t, prompt, event.summary))
         self._view, self._offset = (
             [*event.view, *self._messages[event.at :]],
             event.at - len(event.view),

@@ -40,8 +40,8 @@ def set_value(path: Path, key: str, value: Any) -> tuple[str, ...]:
     The value is validated together with the rest of the file. Existing errors are allowed, so that users can correct
     them one at a time.
     """
-    asked = path_of(key)
-    target = renamed(asked)
+    key_path = path_of(key)
+    target = renamed(key_path)
     setting = setting_at(target)
     if setting is None:
         raise SettingError(unknown_key(target))
@@ -63,7 +63,7 @@ def set_value(path: Path, key: str, value: Any) -> tuple[str, ...]:
         wish = f"{'.'.join(target)} = {scalar_text(without_secrets(setting, value))}"
         raise SettingError(f"{where}: this file cannot be edited automatically; set {wish} yourself.")
     _write(path, after.text)
-    if target == asked:
+    if target == key_path:
         return ()
     return (f"{key} is now called {'.'.join(target)}; Plimsoll set that key.",)
 

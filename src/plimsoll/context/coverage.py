@@ -37,12 +37,12 @@ def serves(view: Coverage, log: Sequence[Message]) -> bool:
     """Whether a request with exactly these messages may be sent with the view."""
     if len(log) < view.through:
         return False
-    asked = unanswered_from(log, len(log))
-    if 0 < view.made_at <= len(log) and unanswered_from(log, view.made_at) == asked:
+    waiting_from = unanswered_from(log, len(log))
+    if 0 < view.made_at <= len(log) and unanswered_from(log, view.made_at) == waiting_from:
         return True  # made for exactly these messages; only results that do not fit are shortened
     request = next((n for n in range(len(log) - 1, -1, -1) if log[n].get("role") == "user"), None)
     is_whole = request is None or request >= view.through or request in view.whole
-    return view.through <= asked and is_whole
+    return view.through <= waiting_from and is_whole
 
 
 def is_shared(view: Coverage, last: int) -> bool:

@@ -156,9 +156,9 @@ def _rejected(items: Sequence[MediaItem], free: Sequence[MediaItem], limits: Med
     if not large:
         return leaving
     # Either no image is large, or there are few images.
-    fewer = _oldest(_rest(free, leaving), _is_image, len(images) - limits.many_images * KEPT_SHARE)
+    removed = _oldest(_rest(free, leaving), _is_image, len(images) - limits.many_images * KEPT_SHARE)
     can_leave = set(large) <= set(free)
-    return leaving + (large if can_leave and len(large) < len(fewer) else fewer)
+    return leaving + (large if can_leave and len(large) < len(removed) else removed)
 
 
 def _is_above(item: MediaItem, most_bytes: int | None, edge: int | None) -> bool:

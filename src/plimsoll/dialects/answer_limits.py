@@ -11,9 +11,9 @@ def whole_number(value: Any) -> int:
     return max(0, value) if is_number else 0
 
 
-def fitted_budget(budget: int, asked: int, limit: int) -> int | None:
+def fitted_budget(budget: int, requested: int, limit: int) -> int | None:
     """The thinking budget as the same share of a lower limit; None if it would be too small."""
-    if limit >= asked:
+    if limit >= requested:
         return budget
-    share = budget * limit // asked
+    share = budget * limit // requested
     return share if share >= MIN_BUDGET else None

@@ -231,13 +231,13 @@ class Dialect(ABC):
 
     def with_limits(self, body: Body, limits: Mapping[str, int]) -> Body:
         """The body with other limits; a thinking budget counts as output and shrinks with them."""
-        asked = self.limits(body)
+        requested = self.limits(body)
         fitted = {**body, **limits}
         thinking = body.get("thinking")
         thinking = thinking if isinstance(thinking, dict) else {}
         budget = whole_number(thinking.get("budget_tokens"))
-        if budget and "max_tokens" in asked:
-            less = fitted_budget(budget, asked["max_tokens"], limits["max_tokens"])
+        if budget and "max_tokens" in requested:
+            less = fitted_budget(budget, requested["max_tokens"], limits["max_tokens"])
             fitted["thinking"] = {**thinking, "budget_tokens": less} if less else {"type": "disabled"}
         return fitted
 
@@ -307,16 +307,16 @@ class Dialect(ABC):
         """A provider's reply. Raises `MalformedReply`."""
 
     @abstractmethod
-    def encode_reply(self, reply: Reply, asked: Body, created: int) -> Body:
-        """The body of a reply to the request `asked`; `created` is the time in seconds."""
+    def encode_reply(self, reply: Reply, request_body: Body, created: int) -> Body:
+        """The body of a reply to this request; `created` is the time in seconds."""
 
     @abstractmethod
     def decoder(self) -> ReplyDecoder:
         """A decoder for one streamed reply."""
 
     @abstractmethod
-    def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
-        """An encoder for one streamed reply to the request `asked`."""
+    def encoder(self, request_body: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
+        """An encoder for one streamed reply to this request."""
 
     def untranslatable(self, body: Body, upstream: str) -> Findings:
         """The fields that are dropped or refused for an upstream with the dialect of this name."""

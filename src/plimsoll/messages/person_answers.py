@@ -45,13 +45,13 @@ def person_answer(call: dict[str, Any], result: str) -> str:
         match = _ANSWER_TEXT.search(head)
         words = _BOILERPLATE.sub("", match["said"]).strip() if match else ""
         return f"{REFUSED}: {words}" if words else REFUSED
-    asked = arguments_of(call)
-    if not asked.keys() & _ASKING:
+    arguments = arguments_of(call)
+    if not arguments.keys() & _ASKING:
         return ""
     if _ANSWERED.match(head):
         pairs = [f"{found['question']} → {found['answer']}" for found in _PAIR.finditer(head)]
         return "\n".join(pairs) or head.partition(":")[2].strip()
-    found = "\n".join(_from_json(asked.get("questions"), head))
+    found = "\n".join(_from_json(arguments.get("questions"), head))
     return found or (
         head.strip() if _ASKING_TOOL.search(call_name(call)) and not head.startswith("{") else ""
     )
@@ -65,7 +65,7 @@ def _from_json(questions: Any, result: str) -> Iterator[str]:
         answers = json.loads(result).get("answers")
     except (ValueError, RecursionError):
         return
-    asked = {
+    texts = {
         str(question.get("id")): str(question.get("question") or "")
         for question in questions
         if isinstance(question, dict)
@@ -74,4 +74,4 @@ def _from_json(questions: Any, result: str) -> Iterator[str]:
         chosen = answer.get("answers") if isinstance(answer, dict) else answer
         words = ", ".join(map(str, chosen)) if isinstance(chosen, list) else str(chosen or "")
         if words:
-            yield f"{asked.get(str(name)) or name} → {words}"
+            yield f"{texts.get(str(name)) or name} → {words}"

@@ -161,8 +161,8 @@ def _count(value: Any) -> int | None:
 
 
 def _wait(headers: Mapping[str, str], now: float, stated: str | None) -> float | None:
-    asked = retry_after(headers, now)
-    return duration(stated) if asked is None and stated else asked
+    header_wait = retry_after(headers, now)
+    return duration(stated) if header_wait is None and stated else header_wait
 
 
 def _parsed(text: str) -> Any:

@@ -170,9 +170,9 @@ async def _named(search: _MainModelSearch, facts: ProviderFacts, name: str | Non
         raise MissingKey(
             f"{facts.title} needs a key, and {reason}: set {facts.key_names} in the environment."
         )
-    asked = name or facts.model or ""
-    default = "" if name else f"; no model is set, so its default answers, {asked}"
-    return search.found(_hosted(search, facts, asked), f"{reason}, so {facts.title} answers{default}.")
+    wanted = name or facts.model or ""
+    default = "" if name else f"; no model is set, so its default answers, {wanted}"
+    return search.found(_hosted(search, facts, wanted), f"{reason}, so {facts.title} answers{default}.")
 
 
 async def _ollama(search: _MainModelSearch, name: str | None, reason: str) -> Resolution:

@@ -73,9 +73,9 @@ class Transport:
 
     async def ask(self, request: ChatRequest, ends: float | None) -> Reply:
         """The whole reply."""
-        asked = self._clock()
+        sent_at = self._clock()
         async with self._answer(replace(request, stream=False), self._timeouts.whole_reply, ends) as response:
-            data = await self._whole(response, asked, ends)
+            data = await self._whole(response, sent_at, ends)
         try:
             reply = self._dialect.decode_reply(data)
         except MalformedReply as error:
@@ -89,10 +89,10 @@ class Transport:
     ) -> AsyncGenerator[Delta, None]:
         """The steps of the reply; the first one is a piece of the answer, or the end of a reply without one."""
         pending: list[Delta] | None = []
-        asked = self._clock()
+        sent_at = self._clock()
         async with (
             self._answer(replace(request, stream=True), self._timeouts.first_byte, ends) as response,
-            aclosing(self._steps(response, decoder, asked, ends)) as steps,
+            aclosing(self._steps(response, decoder, sent_at, ends)) as steps,
         ):
             async for delta in steps:
                 if pending is None:
@@ -111,23 +111,23 @@ class Transport:
             yield earlier
 
     async def _steps(
-        self, response: httpx.Response, decoder: ReplyDecoder, asked: float, ends: float | None
+        self, response: httpx.Response, decoder: ReplyDecoder, sent_at: float, ends: float | None
     ) -> AsyncGenerator[Delta, None]:
         """The steps of a reply, streamed or not."""
         if "json" in response.headers.get("content-type", ""):
-            data = await self._whole(response, asked, ends)
+            data = await self._whole(response, sent_at, ends)
             for delta in self._decoded(partial(decoder.feed_whole, data)):
                 yield delta
             return
-        async with aclosing(self._events(response, decoder, asked, ends)) as events:
+        async with aclosing(self._events(response, decoder, sent_at, ends)) as events:
             async for event in events:
                 for delta in self._decoded(partial(_fed, decoder, event)):
                     yield delta
 
-    async def _whole(self, response: httpx.Response, asked: float, ends: float | None) -> Any:
+    async def _whole(self, response: httpx.Response, sent_at: float, ends: float | None) -> Any:
         """The body of an unstreamed reply; its time limit started with the request."""
         allowed = self._timeouts.whole_reply
-        left = max(0.0, allowed - (self._clock() - asked))
+        left = max(0.0, allowed - (self._clock() - sent_at))
         late = f"it was incomplete after {allowed:.3g} s"
         body = await self._within(response.aread(), left, ends, late=late)
         try:
@@ -139,11 +139,11 @@ class Transport:
         return data
 
     async def _events(
-        self, response: httpx.Response, decoder: ReplyDecoder, asked: float, ends: float | None
+        self, response: httpx.Response, decoder: ReplyDecoder, sent_at: float, ends: float | None
     ) -> AsyncGenerator[SseEvent, None]:
         """The events of a stream until it ends, with or without an end marker."""
         parser, chunks = SseParser(), response.aiter_bytes()
-        timeout = max(0.0, self._timeouts.first_byte - (self._clock() - asked))
+        timeout = max(0.0, self._timeouts.first_byte - (self._clock() - sent_at))
         while True:
             try:
                 chunk = await self._within(anext(chunks, None), timeout, ends)

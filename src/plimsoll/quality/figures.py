@@ -69,8 +69,8 @@ def figures(measured: Sequence[Measurement]) -> QualityFigures:
 
 def share(found: Iterable[bool]) -> float | None:
     """The share of true values; None if there are none."""
-    every = list(found)
-    return sum(every) / len(every) if every else None
+    values = list(found)
+    return sum(values) / len(values) if values else None
 
 
 def shares(stated: Iterable[tuple[StatedFact, bool]]) -> dict[str, float]:
@@ -78,7 +78,7 @@ def shares(stated: Iterable[tuple[StatedFact, bool]]) -> dict[str, float]:
     found: dict[str, list[bool]] = defaultdict(list)
     for fact, is_kept in stated:
         found[fact.kind].append(is_kept)
-    return {kind: sum(every) / len(every) for kind, every in sorted(found.items())}
+    return {kind: sum(values) / len(values) for kind, values in sorted(found.items())}
 
 
 def third_of(at: float) -> str:

@@ -23,20 +23,23 @@ class SizeSettings:
 
 
 def fit(
-    size_of: Callable[[SizeSettings], float], budget: int, first: int | None = None, near: float = NEAR_ENOUGH
+    size_of: Callable[[SizeSettings], float],
+    budget: int,
+    first: int | None = None,
+    tolerance: float = NEAR_ENOUGH,
 ) -> SizeSettings:
     """The settings with the largest mean size within the budget; if none fits, the smallest target tried.
 
-    `first` is the initial target, `near` the share of the budget that may stay unused.
+    `first` is the initial target, `tolerance` the share of the budget that may stay unused.
     """
     known: dict[int, float] = {}
     target = first or budget
     for _ in range(STEPS):
         known[target] = size_of(_settings_for(target))
-        if budget * (1 - near) <= known[target] <= budget:
+        if budget * (1 - tolerance) <= known[target] <= budget:
             break
         # Sizes grow with the target, but characters are not tokens: correct by the error of the last guess.
-        guess = max(1, round(target * budget * (1 - near / 2) / known[target]))
+        guess = max(1, round(target * budget * (1 - tolerance / 2) / known[target]))
         if guess in known:
             break
         target = guess

@@ -288,13 +288,13 @@ def _occur_together(
     words: Iterable[str], needed: int, stretch: int, places: Mapping[str, Sequence[int]]
 ) -> bool:
     """Whether at least `needed` different words occur within `stretch` characters of each other."""
-    every = sorted((place, word) for word in words for place in places.get(word, ()))
+    all_places = sorted((place, word) for word in words for place in places.get(word, ()))
     inside: dict[str, int] = {}
     first = 0
-    for place, word in every:
+    for place, word in all_places:
         inside[word] = inside.get(word, 0) + 1
-        while place - every[first][0] > stretch:
-            left = every[first][1]
+        while place - all_places[first][0] > stretch:
+            left = all_places[first][1]
             inside[left] -= 1
             if not inside[left]:
                 del inside[left]

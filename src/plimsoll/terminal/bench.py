@@ -147,12 +147,12 @@ def _fitted(files: Sequence[InputFile], plan: MeasurementPlan, budget: int) -> S
     return fit(size, budget)
 
 
-def _measured(files: Sequence[InputFile], plan: MeasurementPlan, doing: str) -> list[MeasuredConversation]:
+def _measured(files: Sequence[InputFile], plan: MeasurementPlan, title: str) -> list[MeasuredConversation]:
     """Measure every conversation, with a progress bar; without files, the bundled one."""
     if not files:
         return [measured(transcript, plan) for transcript in read_example()]
     console = Console(stderr=True)
-    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         found: list[MeasuredConversation] = []
         with reporting_progress(lambda: f"{len(found):,} conversations were measured."):

@@ -111,7 +111,7 @@ def bulk(
             summaries = LimitedSummaries(auxiliary, max_spend)
             plan = replace(plan, summarizer=summaries, at_once=at_once or auxiliary.at_once)
         run = BulkRun(files, BulkPlan(plan, split), ROWS if summaries is None else _ROWS_WITH_MODEL)
-        folder = opened.enter_context(OutputFolder(output, run.asked, restart))
+        folder = opened.enter_context(OutputFolder(output, run.settings, restart))
         _run(run, folder, _runner(plan, workers, address), summaries)
         _show_results(folder)
 

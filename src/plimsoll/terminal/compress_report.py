@@ -79,11 +79,11 @@ def _window(outcomes: Sequence[BatchOutcome]) -> str:
     if len(sizes) > 1:
         line = f"windows of {sizes[0][0]:,} to {sizes[-1][0]:,} tokens, as the files name their models"
     early = [outcome for outcome in outcomes if outcome.tokens_before < outcome.due_at]
-    asked = any(outcome.outcome == "compacted" for outcome in early)
+    is_forced = any(outcome.outcome == "compacted" for outcome in early)
     if not early:
         return line
     count = "" if len(outcomes) == 1 else f"{len(early)} "
-    return f"{line}: {count}not due{'; compacted on request' if asked else ''}"
+    return f"{line}: {count}not due{'; compacted on request' if is_forced else ''}"
 
 
 def _details(console: Console, outcome: BatchOutcome, example: bool) -> None:

@@ -139,9 +139,9 @@ async def _exchange(home: Path, settings: ModelSettings, ask: str) -> None:
     started = time.monotonic()
     client = await connect(resolution.endpoint, home=home, context_length=settings.context_length)
     async with client:
-        asked = time.monotonic()
+        began = time.monotonic()
         reply = await client.complete(request, deadline=DEADLINE)
-    _show(reply, time.monotonic() - asked, asked - started)
+    _show(reply, time.monotonic() - began, began - started)
 
 
 def _show_resolution(resolution: Resolution) -> None:

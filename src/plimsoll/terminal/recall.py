@@ -115,8 +115,8 @@ def _original_in_folder(path: str, wanted: str) -> Path | None:
 
 def _unknown(path: str, wanted: str, fitting: list[str], known: list[str]) -> str:
     if fitting:
-        some = ", ".join(fitting[:NEAREST])
-        return f"{wanted} matches {len(fitting)} messages in {path}: {some}. Type more of it."
+        shown = ", ".join(fitting[:NEAREST])
+        return f"{wanted} matches {len(fitting)} messages in {path}: {shown}. Type more of it."
     if not known:
         return f"{path} contains no messages, so there is nothing to recall. Pass the original conversation."
     near = difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=CLOSE_SIMILARITY)

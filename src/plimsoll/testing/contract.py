@@ -105,8 +105,8 @@ def run_case(factory: EngineFactory, case: ContractCase) -> ContractRun:
     rests = not engine.should_compress(prompt_tokens=case.counted(result))
     again = engine.compress(copy.deepcopy(result), current_tokens=case.counted(result))
     more = [message for message in case.messages if message.get("role") != "system"]
-    grown = copy.deepcopy([*again, *more])
-    later = engine.compress(grown, current_tokens=case.counted(grown))
+    extended = copy.deepcopy([*again, *more])
+    later = engine.compress(extended, current_tokens=case.counted(extended))
     return ContractRun(case, engine, given_messages, result, again, later, whole, rests)
 
 

@@ -65,11 +65,11 @@ class PostgresConnection(SqlConnection):
     async def insert(self, statement: str, each: Iterable[Values]) -> list[int]:
         # Many rows in one statement and no pipeline, in which the server does not notice a stalled writer.
         head, values_sign, row = statement.partition("VALUES ")
-        everything, ids = list(each), list[int]()
-        for start in range(0, len(everything), _ROWS):
-            some = everything[start : start + _ROWS]
-            whole = f"{head}{values_sign}{', '.join([row] * len(some))} RETURNING id"
-            ids += [id for (id,) in await self.rows(whole, [value for values in some for value in values])]
+        rows, ids = list(each), list[int]()
+        for start in range(0, len(rows), _ROWS):
+            batch = rows[start : start + _ROWS]
+            whole = f"{head}{values_sign}{', '.join([row] * len(batch))} RETURNING id"
+            ids += [id for (id,) in await self.rows(whole, [value for values in batch for value in values])]
         return ids
 
     async def batches(

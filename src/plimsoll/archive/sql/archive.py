@@ -150,9 +150,9 @@ class SqlArchive(Archive):
         """Encode all messages, a few at a time, so that other tasks can run in between."""
         encoded: list[EncodedMessage] = []
         while True:
-            some = await self._database.compute(lambda: list(islice(messages, ENCODED_AT_ONCE)))
-            encoded += some
-            if len(some) < ENCODED_AT_ONCE:
+            batch = await self._database.compute(lambda: list(islice(messages, ENCODED_AT_ONCE)))
+            encoded += batch
+            if len(batch) < ENCODED_AT_ONCE:
                 return encoded
 
     async def messages(self, id: str, first: int = 1, last: int | None = None) -> list[StoredMessage]:

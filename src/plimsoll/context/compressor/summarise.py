@@ -221,8 +221,8 @@ def _rendered(sections: Sections) -> tuple[str, str]:
 
 def _by_model(summarizer: Summarizer, job: SummaryJob) -> Summary:
     texts = transcript_texts(job.middle)
-    asked = replace(job, previous=for_model(job.previous, job.budget))
-    sections = _ask_in_place(summarizer, asked, texts) or _ask_in_pieces(summarizer, asked, texts)
+    model_job = replace(job, previous=for_model(job.previous, job.budget))
+    sections = _ask_in_place(summarizer, model_job, texts) or _ask_in_pieces(summarizer, model_job, texts)
     facts = job.facts()
     now = job.state_after(facts)
     for state in (facts, now):

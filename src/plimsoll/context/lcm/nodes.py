@@ -106,7 +106,7 @@ def merged_ledger(ledgers: Sequence[Ledger]) -> Ledger:
 
 def topics_of(facts: ConversationFacts) -> list[str]:
     """Topics that tell a reader whether to expand the node: requests, files and commands."""
-    asked = [
+    requests = [
         _short(request.text, _REQUEST_CHARACTERS)
         for request in (*facts.requests[:1], *facts.requests[1:][-2:])
     ]
@@ -114,7 +114,7 @@ def topics_of(facts: ConversationFacts) -> list[str]:
     ran = [line for line, event in facts.commands.items() if event.outcome.failed] or list(facts.commands)
     other = [_short(line, _NAMED) for line in facts.actions][-2:]
     pieces = [
-        *asked,
+        *requests,
         *(path[-_NAMED:] for path in touched[:5]),
         *(_short(line, _NAMED) for line in ran[-2:]),
         *other,

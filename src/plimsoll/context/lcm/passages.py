@@ -75,12 +75,12 @@ def _by_words(store: NodeStore, query: SearchQuery, count: int) -> list[SearchHi
     words = sorted((term.text for term in terms_of(query.text)), key=len, reverse=True)[:_WORDS]
     if len(hits) >= count or len(words) < 2:
         return list(hits.values())
-    some: dict[tuple[str, int], list[SearchHit]] = {}
+    hits_by_place: dict[tuple[str, int], list[SearchHit]] = {}
     for word in words:
         for item in store.search(replace(ranked, text=_quoted(word), limit=_CANDIDATES)).hits:
-            some.setdefault((item.session, item.sequence), []).append(item)
-    more = sorted(some, key=lambda key: -len(some[key]))[:_CANDIDATES]
-    return [*hits.values(), *(some[key][0] for key in more if key not in hits)]
+            hits_by_place.setdefault((item.session, item.sequence), []).append(item)
+    more = sorted(hits_by_place, key=lambda key: -len(hits_by_place[key]))[:_CANDIDATES]
+    return [*hits.values(), *(hits_by_place[key][0] for key in more if key not in hits)]
 
 
 def _pages(store: NodeStore, query: SearchQuery, count: int) -> Iterator[SearchHit]:

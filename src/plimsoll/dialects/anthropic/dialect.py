@@ -147,13 +147,13 @@ class AnthropicDialect(Dialect):
     def decode_reply(self, body: Any) -> Reply:
         return decode_reply(body)
 
-    def encode_reply(self, reply: Reply, asked: Body, created: int) -> Body:
+    def encode_reply(self, reply: Reply, request_body: Body, created: int) -> Body:
         return encode_reply(reply)
 
     def decoder(self) -> ReplyDecoder:
         return AnthropicStreamDecoder()
 
-    def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
+    def encoder(self, request_body: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
         return AnthropicStreamEncoder()
 
     def adapted(self, request: ChatRequest) -> ChatRequest:

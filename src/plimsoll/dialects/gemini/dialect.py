@@ -102,23 +102,23 @@ class GeminiDialect(Dialect):
         return path.endswith(_STREAM) and b"alt=sse" not in query.split(b"&")
 
     def lead(self, body: Body) -> tuple[Message, ...]:
-        message = system_message(field(_asked(body), "systemInstruction"))
+        message = system_message(field(_inner_request(body), "systemInstruction"))
         return (message,) if message else ()
 
     def messages(self, body: Body) -> list[WireMessage]:
-        contents = listed_messages(_asked(body), "contents")
+        contents = listed_messages(_inner_request(body), "contents")
         for index, content in enumerate(contents):
             if not isinstance(content, dict) or not isinstance(content.get("parts", []), list):
                 raise InvalidConversation(f"contents[{index}] must be an object with a list of parts")
         return contents
 
     def with_messages(self, body: Body, messages: Sequence[WireMessage], *, has_note: bool = False) -> Body:
-        asked = _asked(body)
-        changed = {**asked, "contents": list(messages)}
+        inner = _inner_request(body)
+        changed = {**inner, "contents": list(messages)}
         if has_note:
-            name = spelt(asked, "systemInstruction")
-            changed[name] = _with_note(asked.get(name))
-        return changed if asked is body else {**body, spelt(body, _COUNTED): changed}
+            name = spelt(inner, "systemInstruction")
+            changed[name] = _with_note(inner.get(name))
+        return changed if inner is body else {**body, spelt(body, _COUNTED): changed}
 
     def canonical(self, messages: Sequence[WireMessage], index: int) -> list[Message]:
         return messages_at(messages, index)
@@ -137,15 +137,15 @@ class GeminiDialect(Dialect):
         return [*self.lead(body), *messages]
 
     def tools(self, body: Body) -> list[Tool]:
-        tools = _asked(body).get("tools")
+        tools = _inner_request(body).get("tools")
         return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
 
     def with_tool(self, body: Body, tool: Tool) -> Body | None:
         if field(body, "cachedContent"):
             return None  # its tools are in the cached content, so the request must not have any
-        asked = _asked(body)
-        changed = super().with_tool(asked, tool)
-        return changed if asked is body else {**body, spelt(body, _COUNTED): changed}
+        inner = _inner_request(body)
+        changed = super().with_tool(inner, tool)
+        return changed if inner is body else {**body, spelt(body, _COUNTED): changed}
 
     def canonical_tools(self, tools: Sequence[Tool]) -> list[Tool]:
         return list(decode_tools(list(tools)))
@@ -155,13 +155,13 @@ class GeminiDialect(Dialect):
         return {"maxOutputTokens": count} if count else {}
 
     def with_limits(self, body: Body, limits: Mapping[str, int]) -> Body:
-        config, asked = dict(_config(body)), self.limits(body).get("maxOutputTokens", 0)
+        config, requested = dict(_config(body)), self.limits(body).get("maxOutputTokens", 0)
         limit = limits["maxOutputTokens"]
         config[spelt(config, "maxOutputTokens")] = limit
         thinking = field(config, "thinkingConfig")
         budget = whole_number(field(thinking, "thinkingBudget"))
-        if budget and asked:
-            less = fitted_budget(budget, asked, limit) or 0
+        if budget and requested:
+            less = fitted_budget(budget, requested, limit) or 0
             config[spelt(config, "thinkingConfig")] = {**thinking, spelt(thinking, "thinkingBudget"): less}
         return {**body, spelt(body, "generationConfig"): config}
 
@@ -172,7 +172,7 @@ class GeminiDialect(Dialect):
         return usage_from_gemini(raw)
 
     def decode_request(self, body: Body, path: str = "") -> ChatRequest:
-        return decode_request(_asked(body), self.model_of(body, path), self.is_stream(body, path))
+        return decode_request(_inner_request(body), self.model_of(body, path), self.is_stream(body, path))
 
     def encode_request(self, request: ChatRequest, card: ModelCard | None = None) -> Body:
         return encode_request(request)
@@ -180,22 +180,22 @@ class GeminiDialect(Dialect):
     def decode_reply(self, body: Any) -> Reply:
         return decode_reply(body)
 
-    def encode_reply(self, reply: Reply, asked: Body, created: int) -> Body:
+    def encode_reply(self, reply: Reply, request_body: Body, created: int) -> Body:
         return encode_reply(reply)
 
     def decoder(self) -> ReplyDecoder:
         return GeminiStreamDecoder()
 
-    def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
+    def encoder(self, request_body: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
         return GeminiStreamEncoder()
 
     def untranslatable(self, body: Body, upstream: str) -> Findings:
-        asked = camel_cased(_asked(body))
-        findings = examine(self.name, asked, upstream)
+        inner = camel_cased(_inner_request(body))
+        findings = examine(self.name, inner, upstream)
         # Other providers accept images, PDFs and text in a conversation.
-        if not all(mime.startswith(_READABLE) for mime in _media_types(asked)):
+        if not all(mime.startswith(_READABLE) for mime in _media_types(inner)):
             findings.refused["contents.parts.inlineData"] = None
-        if field(_config(asked), "responseMimeType") not in (None, *_ANSWERS):
+        if field(_config(inner), "responseMimeType") not in (None, *_ANSWERS):
             findings.dropped["generationConfig.responseMimeType"] = None
         return findings
 
@@ -261,7 +261,7 @@ class GeminiDialect(Dialect):
         return f"{self.models_url(base_url)}/{path_segment(model.removeprefix('models/'))}"
 
 
-def _asked(body: Body) -> Body:
+def _inner_request(body: Body) -> Body:
     """The request, which a token count body may contain in a field."""
     inner = field(body, _COUNTED)
     return inner if isinstance(inner, dict) else body

@@ -132,14 +132,14 @@ class OpenAiDialect(Dialect):
     def decode_reply(self, body: Any) -> Reply:
         return decode_reply(body)
 
-    def encode_reply(self, reply: Reply, asked: Body, created: int) -> Body:
-        return encode_reply(reply, created, has_legacy_functions(asked))
+    def encode_reply(self, reply: Reply, request_body: Body, created: int) -> Body:
+        return encode_reply(reply, created, has_legacy_functions(request_body))
 
     def decoder(self) -> ReplyDecoder:
         return OpenAiStreamDecoder()
 
-    def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
-        legacy = has_legacy_functions(asked)
+    def encoder(self, request_body: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
+        legacy = has_legacy_functions(request_body)
         return OpenAiStreamEncoder(created=created, include_usage=include_usage, legacy=legacy)
 
     def adapted(self, request: ChatRequest) -> ChatRequest:

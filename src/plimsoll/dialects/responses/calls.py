@@ -40,9 +40,9 @@ def call_from(item: Item) -> tuple[dict[str, Any], Item]:
         name, text = str(rest.pop("name", "")), rest.pop("input")
         named = qualified(name, item.get("namespace"))
         return _call(call_id, named, json.dumps({FREE_TEXT: text}, ensure_ascii=False)), rest
-    asked = {key: value for key, value in item.items() if key not in _ITEM_FIELDS}
+    fields = {key: value for key, value in item.items() if key not in _ITEM_FIELDS}
     rest = {key: value for key, value in rest.items() if key in _ITEM_FIELDS}
-    return _call(call_id, kind.removesuffix("_call"), json.dumps(asked, ensure_ascii=False)), rest
+    return _call(call_id, kind.removesuffix("_call"), json.dumps(fields, ensure_ascii=False)), rest
 
 
 def call_item(call: dict[str, Any], rest: Item) -> Item:

@@ -20,16 +20,16 @@ COMPACT_PATH = "/v1/responses/compact"
 
 @dataclass(frozen=True, slots=True)
 class ResponsesCompactionReply:
-    """The reply to the request `asked`."""
+    """The reply to the request with this body."""
 
-    asked: Body
+    request_body: Body
     path: str
 
     def body(self, text: str, reply_id: str, created: int, usage: Usage) -> Body:
         item = compaction_item(text, item_id("compaction", reply_id, 0))
         if self.path != COMPACT_PATH:
-            return envelope(reply_id, "", self.asked, created, [item], "stop", usage)
-        _, items = split(self.asked)
+            return envelope(reply_id, "", self.request_body, created, [item], "stop", usage)
+        _, items = split(self.request_body)
         kept = [
             entry for entry in items if GROUP not in entry and is_message(entry) and entry["role"] == "user"
         ]
@@ -44,8 +44,8 @@ class ResponsesCompactionReply:
     def events(self, text: str, reply_id: str, created: int, usage: Usage) -> list[SseEvent]:
         numbers = EventNumbers()
         item = compaction_item(text, item_id("compaction", reply_id, 0))
-        begun = envelope(reply_id, "", self.asked, created, [], None, None, status="in_progress")
-        ended = envelope(reply_id, "", self.asked, created, [item], "stop", usage)
+        begun = envelope(reply_id, "", self.request_body, created, [], None, None, status="in_progress")
+        ended = envelope(reply_id, "", self.request_body, created, [item], "stop", usage)
         return [
             numbers.event("response.created", response=begun),
             numbers.event("response.in_progress", response=begun),

@@ -176,8 +176,8 @@ class ResponsesDialect(Dialect):
     # Compaction for the client
 
     def compaction_reply(self, body: Body, path: str) -> ResponsesCompactionReply | None:
-        asked = path == COMPACT_PATH or asks_for_compaction(body)
-        return ResponsesCompactionReply(body, path) if asked else None
+        is_wanted = path == COMPACT_PATH or asks_for_compaction(body)
+        return ResponsesCompactionReply(body, path) if is_wanted else None
 
     # Usage
 
@@ -200,14 +200,14 @@ class ResponsesDialect(Dialect):
     def decode_reply(self, body: Any) -> Reply:
         return decode_reply(body)
 
-    def encode_reply(self, reply: Reply, asked: Body, created: int) -> Body:
-        return encode_reply(reply, asked, created)
+    def encode_reply(self, reply: Reply, request_body: Body, created: int) -> Body:
+        return encode_reply(reply, request_body, created)
 
     def decoder(self) -> ReplyDecoder:
         return ResponsesStreamDecoder()
 
-    def encoder(self, asked: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
-        return ResponsesStreamEncoder(asked, created)
+    def encoder(self, request_body: Body, created: int, include_usage: bool = True) -> ReplyEncoder:
+        return ResponsesStreamEncoder(request_body, created)
 
     def adapted(self, request: ChatRequest) -> ChatRequest:
         own: dict[str, Any] = {"store": False}  # no later request continues the response by its id

@@ -82,19 +82,23 @@ def finish_of(response: dict[str, Any], has_calls: bool) -> FinishReason:
     return "tool_calls" if has_calls else "stop"
 
 
-def encode_reply(reply: Reply, asked: dict[str, Any], created: int, seal: Seal = sealed) -> dict[str, Any]:
-    """The body of a response to the request `asked`; `seal` encrypts signed thinking."""
-    output = answer_items(reply.message, reply.id, asked, seal)
-    return envelope(reply.id, reply.model, asked, created, output, reply.finish_reason, reply.usage)
+def encode_reply(
+    reply: Reply, request_body: dict[str, Any], created: int, seal: Seal = sealed
+) -> dict[str, Any]:
+    """The body of a response to this request; `seal` encrypts signed thinking."""
+    output = answer_items(reply.message, reply.id, request_body, seal)
+    return envelope(reply.id, reply.model, request_body, created, output, reply.finish_reason, reply.usage)
 
 
-def answer_items(message: Message, seed: str, asked: dict[str, Any], seal: Seal = sealed) -> list[Item]:
+def answer_items(
+    message: Message, seed: str, request_body: dict[str, Any], seal: Seal = sealed
+) -> list[Item]:
     """The output items of a reply; their ids derive from `seed`."""
     own = message.get(EXTRAS)
     if isinstance(own, dict) and own.get("order"):
         return items_of(message)
     items = [*reasoning_items(message, seal), *items_of(message)]
-    kinds = tool_names(tools_of(asked))
+    kinds = tool_names(tools_of(request_body))
     calls = iter(tool_calls(message))
     finished: list[Item] = []
     for index, item in enumerate(items):
@@ -151,7 +155,7 @@ def item_id(kind: str, seed: str, index: int) -> str:
 def envelope(
     reply_id: str,
     model: str,
-    asked: dict[str, Any],
+    request_body: dict[str, Any],
     created: int,
     output: Sequence[Item],
     finish: FinishReason | None,
@@ -163,7 +167,8 @@ def envelope(
     """A response object."""
     incomplete = _INCOMPLETE.get(finish) if finish else None
     repeated = {
-        name: asked[name] if asked.get(name) is not None else usual for name, usual in _REPEATED.items()
+        name: request_body[name] if request_body.get(name) is not None else usual
+        for name, usual in _REPEATED.items()
     }
     return {
         "id": reply_id,
@@ -173,7 +178,7 @@ def envelope(
         "background": False,
         "error": error,
         "incomplete_details": {"reason": incomplete} if incomplete else None,
-        "model": model or str(asked.get("model") or ""),
+        "model": model or str(request_body.get("model") or ""),
         "output": list(output),
         **repeated,
         "usage": usage_to_responses(usage) if usage else None,

@@ -34,10 +34,10 @@ Item = dict[str, Any]
 class ResponsesStreamEncoder(SequentialEncoder):
     """Encodes one response. `created` is the time in seconds, `seal` encrypts signed thinking."""
 
-    def __init__(self, asked: dict[str, Any], created: int, seal: Seal = sealed) -> None:
+    def __init__(self, request_body: dict[str, Any], created: int, seal: Seal = sealed) -> None:
         super().__init__()
-        self._asked, self._created, self._seal = asked, created, seal
-        self._kinds = tool_names(tools_of(asked))
+        self._asked, self._created, self._seal = request_body, created, seal
+        self._kinds = tool_names(tools_of(request_body))
         self._numbers = EventNumbers()
         self._begun = self._failed = False
         self._output: list[Item] = []

@@ -213,7 +213,7 @@ class UsageAccounts:
         """Settle every account with unwritten usage. Returns whether the store accepted it."""
         async with self._store_lock:
             due = self._clock() - self._renewed >= RENEW_SECONDS
-            some = {
+            accounts = {
                 id: account
                 for id, account in self._accounts.items()
                 if account.unwritten != NO_USAGE
@@ -222,19 +222,19 @@ class UsageAccounts:
             }
             if due:
                 self._renewed = self._clock()
-            if not some:
+            if not accounts:
                 return True
-            settlements = [self._begin(id, account) for id, account in some.items()]
+            settlements = [self._begin(id, account) for id, account in accounts.items()]
             try:
                 await self._store.settle(self._holder, settlements, LEASE_SECONDS)
             except BaseException as error:
-                for account in some.values():
+                for account in accounts.values():
                     _not_written(account)
                 if not isinstance(error, PlimsollError):
                     raise
                 log.warning("the usage of keys could not be stored yet: %s", error)
                 return False
-            for account in some.values():
+            for account in accounts.values():
                 account.today, account.writing = account.today.plus(account.writing), NO_USAGE
             return True
 

@@ -54,9 +54,9 @@ Piece: TypeAlias = BodyOutline | MessageGroup
 def pieces_of(dialect: Dialect, root: bytes, limits: GatewaySection, raw: bytes) -> Iterator[Piece]:
     """A body in pieces; raises `Refused` if it is not a request. The hashes of its messages start from `root`."""
     body = parse_body(raw, limits)
-    asked = ClientRequest(dialect, b"", body, (), OPERATOR)  # only read: the owner does not matter
+    request = ClientRequest(dialect, b"", body, (), OPERATOR)  # only read: the owner does not matter
     try:
-        frame, groups = frame_of(dialect, asked.lead, asked.tools), list(_groups(asked, root))
+        frame, groups = frame_of(dialect, request.lead, request.tools), list(_groups(request, root))
     except InvalidConversation as error:
         yield BodyOutline(body, fault=str(error))
     except _NO_CONVERSATION:
@@ -97,11 +97,11 @@ def frame_of(dialect: Dialect, lead: Sequence[Message], tools: list[dict[str, An
     )
 
 
-def _groups(asked: ClientRequest, root: bytes) -> Iterator[MessageGroup]:
-    messages = asked.messages
+def _groups(request: ClientRequest, root: bytes) -> Iterator[MessageGroup]:
+    messages = request.messages
     group, weight = MessageGroup(), 0
-    for index, digest in enumerate(chain_of(root, map(asked.dialect.unmarked, messages))):
-        canonical = [as_said(message) for message in asked.dialect.canonical(messages, index)]
+    for index, digest in enumerate(chain_of(root, map(request.dialect.unmarked, messages))):
+        canonical = [as_said(message) for message in request.dialect.canonical(messages, index)]
         tokens = [estimate_message_tokens(message) for message in canonical]
         group.messages.append(messages[index])
         group.chain.append(digest)

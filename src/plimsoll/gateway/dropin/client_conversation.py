@@ -230,16 +230,16 @@ class ClientConversation:
 
         These are the newest request, and the calls whose results it brings.
         """
-        asked = unanswered_from(self.log, len(self.log))
-        answers = {answered_id(message) for message in self.log[asked:]}
+        waiting_from = unanswered_from(self.log, len(self.log))
+        answers = {answered_id(message) for message in self.log[waiting_from:]}
         newest = max(
-            (n for n, message in enumerate(self.log) if message.get("role") == "user"), default=asked
+            (n for n, message in enumerate(self.log) if message.get("role") == "user"), default=waiting_from
         )
         places = {number: number - len(self.lead) - 1 for number in numbers}
         return {
             number
             for number, place in places.items()
-            if place >= asked or place == newest or answers.intersection(call_ids(self.log[place]))
+            if place >= waiting_from or place == newest or answers.intersection(call_ids(self.log[place]))
         }
 
     def fork(self, wire: int) -> "ClientConversation":

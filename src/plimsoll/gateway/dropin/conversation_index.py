@@ -129,11 +129,11 @@ class ConversationIndex:
 
     def _find(self, chain: Sequence[bytes]) -> IndexEntry | None:
         for end in range(len(chain), 0, -_AT_ONCE):
-            asked = list(chain[max(0, end - _AT_ONCE) : end])
+            hashes = list(chain[max(0, end - _AT_ONCE) : end])
             row = self._open_db.execute(
                 "SELECT hash, session, wire, lead, reported, estimated, ratio FROM chains "
-                f"WHERE hash IN ({','.join('?' * len(asked))}) ORDER BY wire DESC LIMIT 1",
-                asked,
+                f"WHERE hash IN ({','.join('?' * len(hashes))}) ORDER BY wire DESC LIMIT 1",
+                hashes,
             ).fetchone()
             if row:
                 return IndexEntry(*row)
@@ -153,10 +153,10 @@ class ConversationIndex:
     def _recalls(self, chain: Sequence[bytes]) -> dict[bytes, int]:
         found: dict[bytes, int] = {}
         for start in range(0, len(chain), _AT_ONCE):
-            asked = list(chain[start : start + _AT_ONCE])
-            marks = ",".join("?" * len(asked))
+            hashes = list(chain[start : start + _AT_ONCE])
+            marks = ",".join("?" * len(hashes))
             sql = f"SELECT hash, exchanges FROM recalls WHERE hash IN ({marks})"
-            found |= dict(self._open_db.execute(sql, asked).fetchall())
+            found |= dict(self._open_db.execute(sql, hashes).fetchall())
         return found
 
     def _put_recall(self, hash: bytes, exchanges: int) -> None:

@@ -98,36 +98,40 @@ class ForwardEndpoint:
             return parse_body(raw, self._limits)
         return await asyncio.to_thread(parse_body, raw, self._limits)
 
-    async def _serve(self, asked: "_Forwarded", send: Send) -> None:
-        request, handler = asked.request, self._handler()
+    async def _serve(self, forwarded: "_Forwarded", send: Send) -> None:
+        request, handler = forwarded.request, self._handler()
         target = await handler.target(request)
-        _require_reachable(asked, target)
+        _require_reachable(forwarded, target)
         send = masking(send, target.secrets)
-        async with failures_sent(send, request.dialect), self._room(asked):
-            await self._forward(asked, target, send)
+        async with failures_sent(send, request.dialect), self._room(forwarded):
+            await self._forward(forwarded, target, send)
 
-    def _room(self, asked: "_Forwarded") -> AbstractAsyncContextManager[None]:
+    def _room(self, forwarded: "_Forwarded") -> AbstractAsyncContextManager[None]:
         """Reserve the request in the caller's limits."""
         owner = current_key()
         if owner is None:
             return nullcontext()
-        return self._reserve(owner, max_spending(card_for(asked.model), round(MARGIN * asked.tokens) + 1, 0))
+        return self._reserve(
+            owner, max_spending(card_for(forwarded.model), round(MARGIN * forwarded.tokens) + 1, 0)
+        )
 
-    async def _forward(self, asked: "_Forwarded", target: Target, send: Send) -> None:
-        request, handler = asked.request, self._handler()
-        url = forwarded_url(target.dialect, target.endpoint.base_url, asked.path)
+    async def _forward(self, forwarded: "_Forwarded", target: Target, send: Send) -> None:
+        request, handler = forwarded.request, self._handler()
+        url = forwarded_url(target.dialect, target.endpoint.base_url, forwarded.path)
         content_type = request.named.get(b"content-type") if request.raw else None
-        call = handler.call(request, target, url, request.raw, asked.method, content_type, same=True)
-        note_upstream(time.perf_counter(), call.provider, asked.model, call.origin.host, target.dialect.name)
+        call = handler.call(request, target, url, request.raw, forwarded.method, content_type, same=True)
+        note_upstream(
+            time.perf_counter(), call.provider, forwarded.model, call.origin.host, target.dialect.name
+        )
         answer = await handler.pool.send(call, handler.whole_reply_seconds)
         usage: Usage | None = None
         try:
             usage = await _relay(send, answer, request.dialect, target.secrets)
         finally:
             answer.close()
-            if answer.status < 300 and (usage or asked.tokens):
-                used = usage or Usage(prompt_tokens=asked.tokens, completion_tokens=0)
-                note_usage(record_of(card_for(asked.model), used, model=asked.model))
+            if answer.status < 300 and (usage or forwarded.tokens):
+                used = usage or Usage(prompt_tokens=forwarded.tokens, completion_tokens=0)
+                note_usage(record_of(card_for(forwarded.model), used, model=forwarded.model))
 
 
 class _Forwarded:
@@ -160,17 +164,17 @@ def _listed(dialect: Dialect, method: str, path: str) -> tuple[ForwardedPath, st
     raise Refused(404, "not_found_error", f"{dialect.title} clients cannot use {method} {path[:200]} here.")
 
 
-def _require_reachable(asked: _Forwarded, target: Target) -> None:
+def _require_reachable(forwarded: _Forwarded, target: Target) -> None:
     """Refuse paths that the upstream does not have, or that would expose other callers' objects."""
-    if all(path.path != asked.listed.path for path in forwarded_paths(target.dialect.name)):
+    if all(path.path != forwarded.listed.path for path in forwarded_paths(target.dialect.name)):
         raise Refused(
             404,
             "not_found_error",
-            f"The upstream speaks {target.dialect.title}'s format and has no {asked.listed.path}.",
+            f"The upstream speaks {target.dialect.title}'s format and has no {forwarded.listed.path}.",
         )
-    if asked.listed.stored:
+    if forwarded.listed.stored:
         refuse_shared_account(
-            asked.request, target, "Files and batches belong to the account of the upstream's key"
+            forwarded.request, target, "Files and batches belong to the account of the upstream's key"
         )
 
 

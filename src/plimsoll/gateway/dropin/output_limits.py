@@ -37,12 +37,12 @@ class PromptSize:
         return max(left - round(self.tokens * self.margin), left // 2 if self.margin else left)
 
 
-def answer_limit(asked: int, facts: ModelFacts, prompt: PromptSize | None) -> int:
+def answer_limit(requested: int, facts: ModelFacts, prompt: PromptSize | None) -> int:
     """The tokens that the answer may have. Without a prompt size, only the cap applies.
 
     If the prompt alone fills the window, lowering the limit would not help.
     """
-    limit = asked if facts.output_cap is None else min(asked, facts.output_cap)
+    limit = requested if facts.output_cap is None else min(requested, facts.output_cap)
     left = prompt.left_in(facts.card.window) if prompt else limit
     return min(limit, left) if left > 0 else limit
 
@@ -51,22 +51,22 @@ def with_fitting_limits(
     dialect: Dialect, body: dict[str, Any], facts: ModelFacts, prompt: PromptSize | None
 ) -> dict[str, Any]:
     """The body with limits that the model accepts; the same object if they fit."""
-    asked = dialect.limits(body)
-    limits = {name: answer_limit(count, facts, prompt) for name, count in asked.items()}
-    return body if limits == asked else dialect.with_limits(body, limits)
+    requested = dialect.limits(body)
+    limits = {name: answer_limit(count, facts, prompt) for name, count in requested.items()}
+    return body if limits == requested else dialect.with_limits(body, limits)
 
 
 def request_with_fitting_limits(
     request: ChatRequest, facts: ModelFacts, prompt: PromptSize | None
 ) -> ChatRequest:
     """The same for a translated request."""
-    asked = whole_number(request.max_tokens)
-    limit = answer_limit(asked, facts, prompt) if asked else 0
-    if limit == asked:
+    requested = whole_number(request.max_tokens)
+    limit = answer_limit(requested, facts, prompt) if requested else 0
+    if limit == requested:
         return request
     thinking = request.thinking
     if thinking and thinking.budget_tokens:
-        less = fitted_budget(thinking.budget_tokens, asked, limit)
+        less = fitted_budget(thinking.budget_tokens, requested, limit)
         thinking = replace(thinking, budget_tokens=less) if less else Thinking(mode="disabled")
     return replace(request, max_tokens=limit, thinking=thinking)
 

@@ -186,9 +186,9 @@ class RequestHandler:
 
     def _keep(self, request: ClientRequest) -> Keep | None:
         """Stores the reply, if the caller may continue it by its id."""
-        asked = request.original or request
-        is_kept = asked.dialect.keeps_replies and asked.dialect.is_stored(asked.body)
-        return partial(self.replies.keep, asked) if is_kept else None
+        original = request.original or request
+        is_kept = original.dialect.keeps_replies and original.dialect.is_stored(original.body)
+        return partial(self.replies.keep, original) if is_kept else None
 
     async def _serve_round(
         self, request: ClientRequest, target: Target, send: Send, rounds: RecallRelay | None

@@ -97,9 +97,9 @@ class StatelessCompactor:
     def _compactor(self, options: CompactionOptions, request: WireRequest, owner: Owner) -> Compactor:
         account = SummaryAccount(on_this_loop(partial(self.charge, owner)))
         model = request.model or self.settings.model.name or ""
-        asked = {"target_tokens": options.target_tokens, "protect_last_n": options.protect_last_n}
+        overrides = {"target_tokens": options.target_tokens, "protect_last_n": options.protect_last_n}
         compression = self.settings.compression.model_copy(
-            update={name: value for name, value in asked.items() if value is not None}
+            update={name: value for name, value in overrides.items() if value is not None}
         )
         settings = self.settings.model_copy(update={"compression": compression})
         writer = self.summaries.writer_for(model, account.add)

@@ -59,8 +59,8 @@ class Poller:
             except (PlatformFailed, ArchiveError) as error:
                 refused = isinstance(error, PlatformRefused)
                 _log.log(logging.ERROR if refused else logging.WARNING, "%s Trying again.", error)
-                asked = error.retry_after if isinstance(error, PlatformFailed) else None
-                await asyncio.sleep(asked or pause)
+                stated_pause = error.retry_after if isinstance(error, PlatformFailed) else None
+                await asyncio.sleep(stated_pause or pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _keep(self, batch: Batch, before: str) -> None:

@@ -53,10 +53,10 @@ class TelegramAdapter(Adapter):
 
     async def receive(self, position: str, wait: bool) -> Batch:
         seconds = self._wait if wait else 0
-        asked = {"limit": _PAGE, "timeout": seconds, "allowed_updates": ["message"]}
+        parameters = {"limit": _PAGE, "timeout": seconds, "allowed_updates": ["message"]}
         if position and position == self._stored:
-            asked["offset"] = int(position)
-        updates = await self._call("getUpdates", asked, seconds + _RESPONSE_SECONDS)
+            parameters["offset"] = int(position)
+        updates = await self._call("getUpdates", parameters, seconds + _RESPONSE_SECONDS)
         found = (self._incoming_message(update.get("message") or {}) for update in updates)
         messages = [message for message in found if message is not None]
         following = str(updates[-1]["update_id"] + 1) if updates else position
@@ -105,13 +105,13 @@ class TelegramAdapter(Adapter):
         return IncomingMessage(place, event, id, text, speaker=plain(str(speaker)))
 
     async def _call(
-        self, method: str, asked: Mapping[str, Any] | None = None, seconds: float = _RESPONSE_SECONDS
+        self, method: str, parameters: Mapping[str, Any] | None = None, seconds: float = _RESPONSE_SECONDS
     ) -> Any:
         if self._client is None:
             raise PlatformFailed("Telegram is not connected.")
         try:
             answer = await self._client.post(
-                f"{self._base}/bot{self._token}/{method}", json=dict(asked or {}), timeout=seconds
+                f"{self._base}/bot{self._token}/{method}", json=dict(parameters or {}), timeout=seconds
             )
             reply = answer.json()
         except httpx.HTTPError as error:

@@ -75,7 +75,7 @@ def session_routes(service: Service, limits: GatewaySection) -> list[BaseRoute]:
 
     return [
         Route(DESCRIPTION_PATH, describe, methods=["GET"]),
-        *(Route(path, SessionEndpoint(some, limits, service)) for path, some in paths.items()),
+        *(Route(path, SessionEndpoint(operations, limits, service)) for path, operations in paths.items()),
     ]
 
 

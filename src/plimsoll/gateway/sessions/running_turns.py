@@ -30,7 +30,7 @@ class RunningTurns:
 
     async def close(self, grace_seconds: float) -> None:
         """Stop all turns after at most `grace_seconds`."""
-        turns = [task for some in self._tasks.values() for task in some]
+        turns = [task for tasks in self._tasks.values() for task in tasks]
         if turns:
             await asyncio.wait(turns, timeout=grace_seconds)
         for owner, id in list(self._tasks):

@@ -76,8 +76,8 @@ def log_fields(facts: RequestFacts, now: float) -> dict[str, Any]:
         if facts.money is not None:
             fields["usd"] = facts.money
     if facts.bodies is not None:
-        asked, answered = (redact(bytes(body).decode("utf-8", "replace")) for body in facts.bodies)
-        fields["request"], fields["reply"] = asked, answered
+        request, reply = (redact(bytes(body).decode("utf-8", "replace")) for body in facts.bodies)
+        fields["request"], fields["reply"] = request, reply
     return fields
 
 
@@ -126,8 +126,8 @@ class TextLines(logging.Formatter):
                 return text
             traceback = self.formatException(record.exc_info).split("\n")
             return "\n".join([text, *(f"    {_escaped(line)}" for line in traceback)])
-        asked = f"{_value(facts['method'])} {_value(facts['path'])}"
-        head = f"{moment} {asked} {facts.get('status', '-')} {facts['seconds']:.2f} s"
+        request = f"{_value(facts['method'])} {_value(facts['path'])}"
+        head = f"{moment} {request} {facts.get('status', '-')} {facts['seconds']:.2f} s"
         return " ".join((head, *(f"{name}={_value(value)}" for name, value in _short_facts(facts))))
 
 

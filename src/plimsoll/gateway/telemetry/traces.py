@@ -42,7 +42,7 @@ class Traces:
         if facts.status >= 500 or not facts.status:
             request.set_status(trace.StatusCode.ERROR)
         if facts.sent is not None:
-            asked = self._tracer.start_span(
+            span = self._tracer.start_span(
                 f"chat {facts.model}".rstrip(),
                 context=trace.set_span_in_context(request),
                 kind=trace.SpanKind.CLIENT,
@@ -50,8 +50,8 @@ class Traces:
                 attributes=_of_model(facts),
             )
             if facts.status >= 400 or not facts.status:
-                asked.set_status(trace.StatusCode.ERROR)
-            asked.end(_moment(facts, now))
+                span.set_status(trace.StatusCode.ERROR)
+            span.end(_moment(facts, now))
         request.end(_moment(facts, now))
 
     def close(self) -> None:

@@ -43,12 +43,12 @@ class SentRequest:
     def asking(self, view: Sequence[Message], instruction: str, max_tokens: int) -> ChatRequest:
         """The same request, followed by the messages since then and the instruction."""
         since = view[len(self.request.messages) :]
-        asked: Message = {"role": "user", "content": instruction}
+        question: Message = {"role": "user", "content": instruction}
         thinking = self.request.thinking
         room = max_tokens + ((thinking and thinking.budget_tokens) or 0)
         if thinking and thinking.mode != "disabled" and not thinking.budget_tokens:
             room = max(room, self.request.max_tokens or 0)  # leave its room for thinking unchanged
-        return replace(self.request, messages=(*self.request.messages, *since, asked), max_tokens=room)
+        return replace(self.request, messages=(*self.request.messages, *since, question), max_tokens=room)
 
 
 def sent(

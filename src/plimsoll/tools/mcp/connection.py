@@ -151,19 +151,19 @@ class McpConnection:
 
         owner = self._owner
         assert owner is not None
-        asked = asyncio.ensure_future(question)
+        task = asyncio.ensure_future(question)
         try:
             done, _ = await asyncio.wait(
-                {asked, owner}, timeout=self._settings.timeout, return_when="FIRST_COMPLETED"
+                {task, owner}, timeout=self._settings.timeout, return_when="FIRST_COMPLETED"
             )
-            if asked not in done:
+            if task not in done:
                 if owner in done:
                     raise ServerDisconnected(self._error_message(f"ended during the call{_cause(owner)}"))
                 raise ServerUnreachable(
                     self._error_message(f"did not answer within {self._settings.timeout:g} s", quotes=False)
                 )
             try:
-                return asked.result()
+                return task.result()
             except MCPError as error:
                 if error.code == CONNECTION_CLOSED or error.message == _SESSION_GONE:
                     self._stop.set()
@@ -177,9 +177,9 @@ class McpConnection:
             except asyncio.CancelledError:
                 raise ServerDisconnected(self._error_message("ended during the call")) from None
         finally:
-            if not asked.done():
-                asked.cancel()
-                await asyncio.wait({asked}, timeout=_CLOSING)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=_CLOSING)
 
     def _error_message(self, problem: str, quotes: bool = True) -> str:
         """An error message about this server, with the last output of its program and without secrets."""

@@ -160,13 +160,13 @@ def _ripgrep(wanted: SearchRequest, program: str) -> list[str]:
 
 
 def _python(wanted: SearchRequest, script: Path) -> list[str]:
-    asked = {
+    request = {
         "path": str(wanted.path),
         "pattern": wanted.pattern,
         "glob": wanted.glob,
         "ignore_case": wanted.ignore_case,
     }
-    return [sys.executable, "-I", str(script), json.dumps(asked)]
+    return [sys.executable, "-I", str(script), json.dumps(request)]
 
 
 def _text(value: dict[str, Any]) -> str:

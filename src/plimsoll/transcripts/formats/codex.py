@@ -167,9 +167,9 @@ class _RolloutLog:
     def event(self, payload: dict[str, Any]) -> None:
         turns = payload.get("num_turns")
         if payload.get("type") == "thread_rolled_back" and isinstance(turns, int) and turns > 0:
-            asked = [i for i, message in enumerate(self.messages) if _is_request(message)]
-            if asked:
-                keep = asked[max(0, len(asked) - turns)]
+            requests = [i for i, message in enumerate(self.messages) if _is_request(message)]
+            if requests:
+                keep = requests[max(0, len(requests) - turns)]
                 self.rolled_back += len(self.messages) - keep
                 del self.messages[keep:]
 

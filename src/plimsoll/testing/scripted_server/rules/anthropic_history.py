@@ -109,12 +109,12 @@ def _calls(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
 
 def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
     """The next message must start with the results of exactly these calls."""
-    asked: list[str] = []
+    call_ids: list[str] = []
     for number, message in enumerate([*messages, {"role": "user", "content": []}]):
         results = _ids_in(message, "tool_result", "tool_use_id")
-        yield from _unasked(number, results, asked)
+        yield from _unasked(number, results, call_ids)
         leading = {answered for place, (index, answered) in enumerate(results) if place == index}
-        missing = [call for call in asked if call not in leading]
+        missing = [call for call in call_ids if call not in leading]
         if missing:
             yield bad(
                 f"messages.{number - 1}: `tool_use` ids were found without `tool_result` blocks immediately after: "
@@ -122,13 +122,13 @@ def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
                 f"next message."
             )
         calls = _ids_in(message, "tool_use", "id") if message["role"] == "assistant" else []
-        asked = [call for _, call in calls]
+        call_ids = [call for _, call in calls]
 
 
-def _unasked(place: int, results: list[tuple[int, str]], asked: list[str]) -> Iterator[Refusal]:
+def _unasked(place: int, results: list[tuple[int, str]], call_ids: list[str]) -> Iterator[Refusal]:
     """Results without a call in the previous message, and repeated results of one call."""
     for index, answered in results:
-        if answered not in asked:
+        if answered not in call_ids:
             yield bad(
                 f"messages.{place}.content.{index}: unexpected `tool_use_id` found in `tool_result` blocks: "
                 f"{answered}. Each `tool_result` block must have a corresponding `tool_use` block in the "

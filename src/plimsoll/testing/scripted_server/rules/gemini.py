@@ -36,8 +36,8 @@ def shape_refusals(body: dict[str, Any], counts_only: bool) -> Iterator[Refusal]
     for name in body:
         if name not in _FIELDS:
             yield _bad(f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.')
-    asked = body.get("generateContentRequest", body) if counts_only else body
-    contents = asked.get("contents") if isinstance(asked, dict) else None
+    request = body.get("generateContentRequest", body) if counts_only else body
+    contents = request.get("contents") if isinstance(request, dict) else None
     if not isinstance(contents, list) or not contents:
         yield _bad("* GenerateContentRequest.contents: contents is not specified\n")
         return
