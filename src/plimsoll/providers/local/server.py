@@ -122,9 +122,7 @@ async def shared_server(model: Path, *, context_length: int = DEFAULT_CONTEXT, h
         if not _shared:
             atexit.register(stop_shared)
         other = _shared.get(key)
-        concurrent = (
-            other if other is not None and other.alive else None
-        )  # another thread started one meanwhile
+        concurrent = other if other is not None and other.alive else None  # started by another thread
         winner = _shared[key] = concurrent or started
     for server in (other, started):
         if server is not None and server is not winner:

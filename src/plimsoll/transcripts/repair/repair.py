@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from plimsoll.dialects import ANTHROPIC, GEMINI, OPENAI, RESPONSES
 from plimsoll.transcripts.repair.anthropic import repair_anthropic
 from plimsoll.transcripts.repair.findings import Finding, FindingList
 from plimsoll.transcripts.repair.gemini import repair_gemini
@@ -16,10 +17,10 @@ from plimsoll.transcripts.repair.openai import repair_openai
 from plimsoll.transcripts.repair.responses import repair_responses
 
 _REPAIRS: dict[str, Callable[[dict[str, Any], FindingList, bool, str], dict[str, Any]]] = {
-    "openai": repair_openai,
-    "anthropic": repair_anthropic,
-    "responses": repair_responses,
-    "gemini": repair_gemini,
+    OPENAI.name: repair_openai,
+    ANTHROPIC.name: repair_anthropic,
+    RESPONSES.name: repair_responses,
+    GEMINI.name: repair_gemini,
 }
 DIALECTS = tuple(_REPAIRS)
 # One repair can uncover another problem, such as two adjacent contents of one role. Each pass removes what it finds,
