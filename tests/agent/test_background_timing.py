@@ -159,7 +159,7 @@ def test_the_text_of_a_model_that_streams_for_45_seconds_is_in_every_compaction(
     assert run.told, "a person who waits sees how far the summary is"
 
 
-def test_nobody_waits_for_a_slow_summary_that_was_prepared_in_time(tmp_path, plain):
+def test_no_turn_waits_for_a_slow_summary_that_was_prepared_in_time(tmp_path, plain):
     """Between the soft threshold and the threshold lie eight turns: enough, where a turn takes eight seconds."""
     run = talked(tmp_path, CompactionRules(background=True), SlowWriter, answering=8.0)
     check(run, plain)

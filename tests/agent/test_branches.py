@@ -98,7 +98,7 @@ def test_a_branch_that_is_cancelled_leaves_its_summary_to_the_other():
     assert text_of(attempt.messages[-1]) == "The second branch."
 
 
-def test_a_summary_is_not_used_for_a_view_that_differs_in_what_it_stands_for():
+def test_a_summary_is_not_used_for_a_view_that_differs_in_the_summarised_part():
     writer = Writer(SUMMARY)
     writer.cue.set()
     first, other = conversation("Go on."), conversation("Go on.")

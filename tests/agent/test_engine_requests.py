@@ -52,7 +52,7 @@ def server():
 
 
 @pytest.mark.rewrites_history("the engine's compactions have no marker of ours")
-def test_an_engine_that_finds_a_request_too_heavy_is_heard_before_it_is_sent(server, tmp_path):
+def test_an_engine_that_finds_a_request_too_large_is_asked_before_it_is_sent(server, tmp_path):
     engine = Wishing()
     events, _ = talk(server, tmp_path, engine, turns=6)
     assert engine.shown[:3] == [2, 4, 6]
@@ -79,7 +79,7 @@ def test_a_wish_that_came_to_nothing_is_not_tried_again_before_there_is_more(ser
     assert [event.outcome for event in compactions(events)] == ["refused"]
 
 
-def test_without_compression_the_engine_is_shown_requests_and_not_heard(server, tmp_path):
+def test_without_compression_the_engine_sees_requests_but_does_not_decide(server, tmp_path):
     engine = Wishing()
     events, _ = talk(server, tmp_path, engine, turns=6, rules=CompactionRules(enabled=False))
     assert compactions(events) == []

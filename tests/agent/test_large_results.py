@@ -177,7 +177,7 @@ def test_what_a_tool_shortened_itself_gets_the_shape_of_the_whole_in_front():
     assert "\n\nthe first ships …\n[" in shown
 
 
-def test_images_beside_a_large_text_stay():
+def test_images_next_to_a_large_text_stay():
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     results = results_of([outcome("word " * 50_000, parts=(picture,))], 32_000)
     assert results.seen[0]["content"][1] == picture

@@ -87,7 +87,7 @@ def test_with_many_tools_compactions_are_few_and_their_sizes_are_what_the_provid
 
 
 @ENGINES
-def test_the_user_is_told_once_when_tools_alone_reach_the_threshold(tmp_path, kind):
+def test_the_user_gets_one_notice_when_tools_alone_reach_the_threshold(tmp_path, kind):
     run = Run(tmp_path, kind, threshold=0.3)
     threshold = int(WINDOW * 0.3)
     assert run.fixed > threshold
@@ -104,7 +104,7 @@ def test_the_user_is_told_once_when_tools_alone_reach_the_threshold(tmp_path, ki
         assert event.tokens_after == pytest.approx(counted, rel=0.05)
 
 
-def test_the_user_is_told_again_when_another_model_has_a_smaller_window():
+def test_the_user_gets_another_notice_when_another_model_has_a_smaller_window():
     engine = ContextCompressor(MODEL, WINDOW, threshold=0.3)
     compactor = Compactor(engine, CompactionRules(), lambda: 0.0)
     view = [{"role": "system", "content": "You look things up."}, {"role": "user", "content": wish(1)}]

@@ -146,7 +146,7 @@ def test_every_small_method_that_raises_is_said_once_and_the_conversation_goes_o
         lambda messages: [m.clear() for m in messages],
     ],
 )
-def test_whatever_compress_returns_or_destroys_the_built_in_stands_in(tmp_path, broken):
+def test_whatever_compress_returns_or_destroys_the_built_in_engine_takes_over(tmp_path, broken):
     class Wrong(Plain):
         def compress(self, messages):
             return broken(messages)
@@ -240,7 +240,7 @@ def test_what_only_the_other_dialect_takes_is_refused(tmp_path):
     assert all("opens_with_assistant" in event.reason for event in compactions(events))
 
 
-def test_what_a_thread_raises_after_nobody_waits_for_it_is_not_printed():
+def test_an_exception_of_an_abandoned_thread_is_not_printed():
     started, release, reported = threading.Event(), threading.Event(), []
 
     def fails_late():

@@ -125,7 +125,7 @@ def test_lists_and_maps_are_one_value(tmp_path: Path, key: str, value: Any, old:
     assert edited(tmp_path, key, value, SERVER) == SERVER.replace(old, new)
 
 
-def test_a_key_after_a_list_of_lines_stands_before_what_follows_it(tmp_path: Path) -> None:
+def test_a_key_added_after_a_list_precedes_what_follows_the_list(tmp_path: Path) -> None:
     text = "mcp_servers:\n  docs:\n    command: x\n    args:\n      - a\n      - b\n\n# tools\ntools:\n"
     wanted = text.replace("- b\n", "- b\n    timeout: 5\n")
     assert edited(tmp_path, "mcp_servers.docs.timeout", 5, text) == wanted

@@ -37,7 +37,7 @@ def test_what_a_program_wrote_is_neither_the_goal_nor_a_request(text):
     assert sections["Goal"] == "- Port the importer to the new schema."
 
 
-def test_the_words_behind_a_slash_command_are_the_persons():
+def test_the_words_after_a_slash_command_are_the_persons():
     message = user(
         "<command-message>debug</command-message>\n<command-name>/debug</command-name>\n"
         "<command-args>the stop hooks run slowly, can we find out why?</command-args>"
@@ -45,7 +45,7 @@ def test_the_words_behind_a_slash_command_are_the_persons():
     assert without_harness_text(message) == "the stop hooks run slowly, can we find out why?"
 
 
-def test_a_short_reply_stands_with_what_it_agrees_to():
+def test_a_short_reply_is_shown_with_what_it_agrees_to():
     messages = [
         user("Why does the importer print twice?"),
         assistant("It is called from two places. Shall I remove the call in main.py?"),

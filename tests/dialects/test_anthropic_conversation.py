@@ -155,7 +155,7 @@ def test_results_and_the_words_after_them_are_one_user_message():
     assert len(wire) == 2
 
 
-def test_a_system_message_further_down_is_said_between_tags_where_it_stood():
+def test_a_later_system_message_is_sent_in_tags_at_its_position():
     messages = [
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": "hello"},
@@ -261,7 +261,7 @@ def test_a_marker_on_a_message_never_lands_on_thinking():
     assert encode([message])[1][0]["content"] == [sealed]
 
 
-def test_thinking_stands_first_and_keeps_its_place_where_it_stood_between():
+def test_thinking_comes_first_and_interleaved_thinking_keeps_its_place():
     one, two = ({"type": "thinking", "thinking": t, "signature": t} for t in "ab")
     use = {"type": "tool_use", "id": "c", "name": "bash", "input": {}}
     plain = [one, {"type": "text", "text": "x"}, use]
@@ -277,7 +277,7 @@ def test_an_order_that_no_longer_fits_is_ignored():
     assert [block["type"] for block in encode([message])[1][0]["content"]] == ["text", "tool_use"]
 
 
-def test_reasoning_that_nobody_signed_is_sent_only_to_those_who_take_it():
+def test_unsigned_reasoning_is_sent_only_to_models_that_accept_it():
     messages = [{"role": "assistant", "content": "x", "reasoning_content": "hm"}]
     assert encode(messages)[1][0]["content"][0] == {"type": "thinking", "thinking": "hm", "signature": ""}
     strict = encode(messages, AnthropicRules(unsigned_thinking=False))[1][0]["content"]

@@ -135,7 +135,7 @@ def test_every_stop_reason_of_anthropic_survives_both_ways(native):
     assert finish_from_anthropic(finish_to_anthropic(finish_from_openai(reason), reason)) == reason
 
 
-def test_reasons_nobody_knows_count_as_a_stop_and_no_reason_as_none():
+def test_unknown_finish_reasons_count_as_a_stop_and_no_reason_as_none():
     assert finish_from_anthropic("something_new") == finish_from_openai("eos") == "stop"
     assert finish_from_anthropic(None) is finish_from_openai(None) is None
     assert finish_from_openai("MAX_TOKENS") == "length"
@@ -206,7 +206,7 @@ def test_an_error_breaks_the_stream_off():
         assert "Overloaded" in event.data
 
 
-def test_events_that_nobody_knows_are_skipped():
+def test_unknown_events_are_skipped():
     decoder = anthropic.StreamDecoder()
     assert decoder.feed("ping", {"type": "ping"}) == []
     assert decoder.feed(None, None) == []
@@ -222,7 +222,7 @@ def test_a_server_that_sends_the_arguments_at_once_is_understood():
     assert decoder.reply().message["tool_calls"][0]["function"]["arguments"] == '{"x": 1}'
 
 
-def test_a_block_nobody_knows_is_collected_and_handed_on():
+def test_an_unknown_block_is_collected_and_passed_on():
     decoder = anthropic.StreamDecoder()
     start = {"type": "compaction", "content": ""}
     decoder.feed(None, {"type": "content_block_start", "index": 0, "content_block": start})

@@ -239,7 +239,7 @@ def test_responses_without_ids_answer_the_calls_of_their_names_in_order():
     assert back[:6] == said[:6]
 
 
-def test_an_assistants_messages_beside_its_calls_are_in_one_content_with_them():
+def test_an_assistants_messages_next_to_its_calls_share_one_content_with_them():
     """Google refuses calls that follow a model's content, and a model's content between calls and responses."""
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     other = {**call, "id": "c2"}

@@ -128,7 +128,7 @@ def what_is_wrong(dialect: str, field: Field) -> str:
 
 
 @pytest.mark.parametrize("dialect", WALKED)
-def test_a_field_that_nobody_listed_is_dropped_and_named(dialect: str) -> None:
+def test_an_unlisted_field_is_dropped_and_named(dialect: str) -> None:
     body = {**BASES[dialect], "new_thing": 1, "bad\r\nx-injected: 1": 2}
     assert list(examine(dialect, body, UPSTREAM[dialect]).dropped) == ["new_thing", "bad??x-injected??1"]
 

@@ -138,7 +138,7 @@ def test_a_client_is_shown_thinking_and_can_hand_it_back():
     assert openai.decode_request({"messages": [shown]}).messages[0]["thinking_blocks"] == [SEALED]
 
 
-def test_a_client_gets_text_even_where_server_tools_stood_between():
+def test_a_client_gets_text_even_between_server_tools():
     searched = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
     parts = [{"type": "text", "text": "I look. "}, searched, {"type": "text", "text": "Found."}]
     shown = openai.encode_reply(Reply({"role": "assistant", "content": parts}, "stop"))["choices"][0][
@@ -147,7 +147,7 @@ def test_a_client_gets_text_even_where_server_tools_stood_between():
     assert shown["content"] == "I look. Found."
 
 
-def test_thinking_blocks_that_nobody_signed_are_sent_as_reasoning():
+def test_unsigned_thinking_blocks_are_sent_as_reasoning():
     blocks = [{"type": "thinking", "thinking": "a"}, {"type": "thinking", "thinking": "b", "signature": ""}]
     message = {"role": "assistant", "content": "x", "thinking_blocks": blocks}
     assert openai.encode_request(ChatRequest("m", (message,)))["messages"][0]["reasoning_content"] == "a\n\nb"

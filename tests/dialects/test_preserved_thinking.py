@@ -123,7 +123,7 @@ def test_edited_thinking_is_illegal():
     assert [(v.index, v.code) for v in illegal_edits(before, after)] == [(4, "thinking_changed")]
 
 
-def test_reasoning_that_nobody_signed_is_bound_to_nothing():
+def test_unsigned_reasoning_is_bound_to_nothing():
     messages = [
         {"role": "user", "content": "go"},
         {"role": "assistant", "content": "x", "reasoning_content": "hm"},
@@ -197,7 +197,7 @@ def test_thinking_that_a_router_signed_is_bound_and_goes_like_any_other(details)
     assert broken(request, replace(request, messages=lighter)) == []
 
 
-def test_details_that_nobody_signed_stay():
+def test_unsigned_details_stay():
     message = routed(OPEN_DETAIL)
     assert drop_bound_thinking([message], 0) == [message]
     (kept,) = drop_bound_thinking([routed(OPEN_DETAIL, SEALED_DETAIL)], 0)

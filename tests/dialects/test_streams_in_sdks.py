@@ -169,7 +169,7 @@ def test_deltas_in_any_order_are_the_same_reply_in_every_sdk(deltas):
         assert said_in(dialect, encoded(dialect, deltas)) == (text, wanted), dialect
 
 
-def test_text_after_a_complete_call_is_not_held_back():
+def test_text_after_a_complete_call_is_passed_on_at_once():
     call = [ToolCallDelta(0, "call_0", "look", "{}"), BlockEnd()]
     for dialect in (ANTHROPIC, GEMINI, RESPONSES):
         encoder = dialect.encoder({}, 7)

@@ -53,7 +53,7 @@ def test_a_key_opens_and_never_reaches_the_upstream(tmp_path: Path, dialect: str
         assert not [name for name in seen.headers if name.lower().startswith("x-plimsoll")]
 
 
-def test_a_client_may_bring_its_own_upstream_key_beside_that_of_the_gateway(tmp_path: Path) -> None:
+def test_a_client_may_send_its_own_upstream_key_and_a_gateway_key(tmp_path: Path) -> None:
     key = add_key(tmp_path)
     with answering() as server, RunningGateway(settings_for(server), tmp_path) as gateway:
         headers = {"x-api-key": "mine", "x-plimsoll-key": key}
@@ -133,7 +133,7 @@ def test_keys_are_needed_beyond_this_machine_and_once_there_are_some(host, rule,
         ("127.0.0.1", "required", False, "there is no key"),
     ],
 )
-def test_the_gateway_does_not_start_where_nobody_is_asked_who_he_is(host, rule, has_keys, told) -> None:
+def test_the_gateway_does_not_start_on_a_public_address_without_keys(host, rule, has_keys, told) -> None:
     with pytest.raises(UserError, match=told):
         needs_keys(host, rule, has_keys)
 

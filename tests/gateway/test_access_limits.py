@@ -26,7 +26,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic"])
-def test_one_request_too_many_in_a_minute_is_told_when_to_come_back(tmp_path: Path, dialect: str) -> None:
+def test_one_request_too_many_in_a_minute_gets_a_retry_time(tmp_path: Path, dialect: str) -> None:
     key = add_key(tmp_path, requests_per_minute=3)
     with answering() as server, RunningGateway(settings_for(server), tmp_path) as gateway:
         answers = [ask(gateway.url, dialect, key=key) for _ in range(8)]
@@ -140,7 +140,7 @@ def test_a_thousand_requests_hardly_ever_ask_the_store(tmp_path: Path) -> None:
     assert asked.total() <= 14
 
 
-def test_a_store_that_does_not_answer_for_a_moment_locks_nobody_out(tmp_path: Path) -> None:
+def test_a_store_that_is_briefly_unavailable_rejects_no_known_key(tmp_path: Path) -> None:
     text = add_key(tmp_path)
     now = [0.0]
 

@@ -180,7 +180,7 @@ def test_limit_wait_seconds_is_how_long_a_request_waits_for_others_of_its_key(tm
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_on_disconnect_finish_charges_what_the_provider_billed_for_a_reply_that_nobody_read(
+def test_on_disconnect_finish_charges_what_the_provider_billed_for_an_unread_reply(
     tmp_path: Path, stream: bool
 ) -> None:
     key = add_key(tmp_path)

@@ -166,7 +166,7 @@ def test_a_reply_belongs_to_the_caller_that_got_it(tmp_path: Path) -> None:
         assert "amber" not in server.requests[-1].raw.decode()
 
 
-def test_a_continued_reply_that_nobody_knows_is_refused_where_the_upstream_speaks_another_dialect(
+def test_continuing_an_unknown_reply_is_refused_if_the_upstream_has_another_dialect(
     tmp_path: Path,
 ) -> None:
     with scripted() as server, RunningGateway(upstream(server, "openai"), tmp_path) as gateway:

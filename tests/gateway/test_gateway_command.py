@@ -118,7 +118,7 @@ def test_the_command_shows_a_line_to_copy_for_each_client(tmp_path: Path) -> Non
         ("::", f"http://{socket.gethostname()}:8787"),
     ],
 )
-def test_clients_are_told_an_address_that_they_can_reach(host: str, address: str) -> None:
+def test_clients_are_shown_an_address_that_they_can_reach(host: str, address: str) -> None:
     assert client_address(host, 8787) == address
 
 

@@ -14,7 +14,7 @@ from plimsoll.gateway.upstream.target import Targets
 
 
 @pytest.mark.parametrize("dialect", ["openai", "anthropic"])
-def test_without_an_upstream_a_client_is_told_in_its_dialect_what_to_set(
+def test_without_an_upstream_the_error_names_the_setting_in_the_clients_dialect(
     tmp_path: Path, dialect: str
 ) -> None:
     with RunningGateway(Settings(), tmp_path) as gateway:

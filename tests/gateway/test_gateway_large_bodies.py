@@ -157,7 +157,7 @@ def test_other_requests_are_served_while_a_large_body_is_parsed(
         assert waiting.result().status_code == 200
 
 
-def test_other_requests_are_served_while_the_worker_process_stands_still(tmp_path: Path) -> None:
+def test_other_requests_are_served_while_the_worker_process_is_stopped(tmp_path: Path) -> None:
     with (
         ScriptedServer() as server,
         RunningGateway(settings_for(server, "openai"), tmp_path) as gateway,

@@ -171,7 +171,7 @@ def test_automatic_caching_of_an_anthropic_client_becomes_markers_on_openais_wir
 
 
 @pytest.mark.parametrize(("strategy", "least", "most"), [("auto", 0.0, 0.0), ("planned", 0.7, 1.0)])
-def test_claude_behind_an_unknown_server_is_marked_only_if_the_settings_name_a_strategy(
+def test_claude_on_an_unknown_server_is_marked_only_if_the_settings_name_a_strategy(
     strategy: str, least: float, most: float, tmp_path: Path
 ) -> None:
     settings = {"prompt_caching": {"strategy": strategy}, "compression": {"protect_last_n": 4}}
@@ -199,7 +199,7 @@ def test_a_client_whose_provider_edits_its_history_is_left_alone(edit: str, tmp_
     assert len(sent[-1]["messages"]) == len(client.history) - 1
 
 
-def test_bound_thinking_is_never_left_behind_an_edit(tmp_path: Path) -> None:
+def test_bound_thinking_never_remains_after_an_edit(tmp_path: Path) -> None:
     def thinking(request: Any) -> Any:
         return think(f"About {len(request.messages)} messages.") + model(request)
 

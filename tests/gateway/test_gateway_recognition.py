@@ -182,7 +182,7 @@ def test_a_view_without_the_newest_request_serves_no_later_step_of_it() -> None:
     assert sight_through(4, {0, 2}).serves(LOG[:5])
 
 
-def test_a_reply_that_is_to_be_continued_stands_at_the_end() -> None:
+def test_a_reply_to_continue_is_at_the_end() -> None:
     assert not sight_through(7, {0, 2, 5}).serves(LOG[:7])
     assert sight_through(6, {0, 2, 5}).serves(LOG[:7])
 

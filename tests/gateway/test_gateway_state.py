@@ -43,7 +43,7 @@ def test_a_conversation_goes_on_with_its_view_after_a_restart(tmp_path: Path) ->
 
 
 @pytest.mark.rewrites_history("a branch does not extend the request before it")
-def test_a_branch_that_uses_the_view_of_its_sibling_is_told_its_session(tmp_path: Path) -> None:
+def test_a_branch_that_uses_the_view_of_its_sibling_gets_the_siblings_session(tmp_path: Path) -> None:
     with (
         ScriptedServer(model, window=WINDOW) as server,
         RunningGateway(settings_for(server, **SMALL), tmp_path) as gateway,

@@ -111,7 +111,7 @@ def test_a_timeline_has_every_message_view_and_request(shared: Sessions) -> None
     assert later["tokens"] == timeline["messages"]["tokens"][2:]
 
 
-def test_everybody_who_watches_a_session_is_told_when_it_grows(shared: Sessions) -> None:
+def test_every_watcher_of_a_session_is_notified_when_it_grows(shared: Sessions) -> None:
     id = shared.begin()
     with (
         shared.http.stream("GET", f"/sessions/{id}/live") as first,
@@ -167,7 +167,7 @@ def test_values_that_only_their_names_show_to_be_secret_are_redacted() -> None:
     assert told["headers"][1] == {"name": "accept", "value": "json"}
 
 
-def test_secrets_are_redacted_wherever_they_stand() -> None:
+def test_secrets_are_redacted_in_every_place() -> None:
     key = "sk-ant-api03-" + "Qx7" * 30 + "-AAAA"
     told = json.dumps(redacted({"a": [f"the key is {key}", {key: 1}], "b": 2, "c": None}))
     assert key not in told

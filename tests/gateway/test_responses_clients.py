@@ -133,7 +133,7 @@ def test_a_request_for_a_compaction_of_nothing_is_refused(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 @pytest.mark.parametrize("upstream", ["responses", "openai"])
-def test_a_response_is_continued_after_a_restart_by_its_owner_and_by_nobody_else(
+def test_a_response_is_continued_after_a_restart_by_its_owner_only(
     upstream: str, store: str, tmp_path: Path
 ) -> None:
     with ScriptedServer(model, model="gpt-4.1") as server:
@@ -173,7 +173,7 @@ OVERFLOW = "Your input exceeds the context window of this model. Please adjust y
 
 @pytest.mark.parametrize("client", ["responses", "anthropic"])
 @pytest.mark.rewrites_history("an overflow is compacted away")
-def test_an_overflow_that_openai_reports_inside_a_stream_is_compacted_away_or_told_to_the_client(
+def test_an_overflow_that_openai_reports_inside_a_stream_is_compacted_away_or_reported_to_the_client(
     client: str, tmp_path: Path
 ) -> None:
     # Two events are whole: created and in_progress.

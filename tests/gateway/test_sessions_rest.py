@@ -262,7 +262,7 @@ def test_the_description_names_every_operation(tmp_path: Path) -> None:
     assert len([one for path in described["paths"].values() for one in path]) == 25
 
 
-def test_sessions_in_which_nobody_speaks_are_closed_and_opened_again(tmp_path: Path) -> None:
+def test_idle_sessions_are_closed_and_opened_again(tmp_path: Path) -> None:
     with ScriptedServer() as server, serving(server, tmp_path, GatewaySessions(open=1)) as sessions:
         ids = [sessions.begin() for _ in range(3)]
         for word in ("one", "two"):

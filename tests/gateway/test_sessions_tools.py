@@ -62,7 +62,7 @@ def test_tools_of_servers_can_be_left_out(tools: list[str], has_it: bool, tmp_pa
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_a_command_that_does_not_only_read_is_refused_with_the_setting_and_waits_for_nobody(
+def test_a_command_that_changes_something_is_refused_at_once_with_the_setting(
     stream: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tmp_path / "project"

@@ -154,7 +154,7 @@ def test_the_same_key_sent_to_two_processes_at_once_runs_once(tmp_path: Path) ->
         assert len(one.log(id)) == 3
 
 
-def test_a_session_that_is_deleted_stops_whoever_is_answered_in_it(tmp_path: Path) -> None:
+def test_deleting_a_session_stops_its_running_turn(tmp_path: Path) -> None:
     with (
         ScriptedServer([fault("hang")]) as server,
         serving(server, tmp_path) as sessions,

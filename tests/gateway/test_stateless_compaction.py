@@ -120,7 +120,7 @@ def test_every_dialect_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_a_request_of_any_dialect_is_compacted_with_the_fields_that_nobody_knows(name: str) -> None:
+def test_a_request_of_any_dialect_is_compacted_with_its_unknown_fields(name: str) -> None:
     body = request(name)
     given = copy.deepcopy(body)
     made = plimsoll.compact(body, dialect=name, window=WINDOW)

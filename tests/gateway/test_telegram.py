@@ -94,7 +94,7 @@ def test_strangers_bots_edits_and_news_about_the_chat_are_not_answered(
     assert said_by_people(log) == ["hello"]
 
 
-def test_nobody_is_answered_where_nobody_is_named(telegram: TelegramServer, tmp_path: Path):
+def test_without_an_allow_list_no_message_is_answered(telegram: TelegramServer, tmp_path: Path):
     with ScriptedServer() as server, running(telegram, server, tmp_path, users=[]) as gateway:
         telegram.say(ADA, "hello")
         waited(lambda: len(telegram.offsets) > 1)
@@ -140,7 +140,7 @@ def test_what_arrives_while_an_answer_is_written_is_answered_together_in_order(
     assert said_by_people(log) == ["one", "two", "three", "four"]
 
 
-def test_what_came_while_nobody_was_there_is_one_turn_also_beyond_one_page(
+def test_messages_that_arrived_while_stopped_are_one_turn_even_beyond_one_page(
     telegram: TelegramServer, tmp_path: Path
 ):
     said = [f"message {number}" for number in range(230)]
@@ -234,7 +234,7 @@ def test_a_failed_request_is_reported_and_the_next_message_has_everything(
     assert said_by_people(log) == ["one", "two"]
 
 
-def test_telegram_being_busy_holds_an_answer_up_and_a_person_who_blocked_the_bot_delays_nobody(
+def test_a_busy_telegram_delays_its_answer_and_a_person_who_blocked_the_bot_delays_no_other(
     telegram: TelegramServer, tmp_path: Path
 ):
     telegram.faults = [Refusal(429, "Too Many Requests: retry after 1", retry_after=1)]

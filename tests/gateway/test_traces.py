@@ -104,7 +104,7 @@ def test_a_refusal_of_the_upstream_is_an_error_of_its_span(tmp_path: Path) -> No
     assert "gen_ai.usage.input_tokens" not in values(asked)
 
 
-def test_a_collector_that_is_away_delays_nobody(tmp_path: Path) -> None:
+def test_an_unreachable_collector_delays_no_request(tmp_path: Path) -> None:
     with collector() as (url, _):
         pass
     settings = {"gateway": {"traces": url}}

@@ -101,7 +101,7 @@ def test_a_named_model_without_its_key_is_reported_and_the_main_model_serves(tmp
     )
 
 
-def test_with_nothing_configured_and_no_key_nobody_is_asked_or_looked_for(tmp_path):
+def test_with_nothing_configured_and_no_key_no_server_is_contacted(tmp_path):
     probe = Probe("llama3")
     resolution = found(tmp_path, probe=probe)
     assert resolution.candidates == ()

@@ -111,7 +111,7 @@ def test_a_real_overflow_is_read_with_its_numbers(small_model: LocalServer, dial
 
 
 @pytest.mark.slow
-def test_nobody_else_on_the_machine_may_use_it(small_model: LocalServer):
+def test_no_other_user_of_the_machine_may_use_it(small_model: LocalServer):
     right = small_model.endpoint()
     wrong = Endpoint("local", right.base_url, "openai", "another-key-0123", right.model)
     with pytest.raises(AuthenticationFailed):

@@ -162,7 +162,7 @@ def test_the_time_for_a_whole_reply_is_granted_once():
         meet(late, completed, clock=lambda: now[0])
 
 
-def test_what_an_address_holds_beside_host_and_port_is_in_no_error():
+def test_only_host_and_port_of_an_address_are_in_errors():
     async def exchange() -> None:
         endpoint = Endpoint("custom", "http://bob:hunter2@127.0.0.1:9/v1?api_key=hidden", "openai", model="m")
         async with Client(endpoint, retries=Retries(attempts=1)) as client:

@@ -96,7 +96,7 @@ def test_one_connection_serves_a_whole_conversation(dialect: str, monkeypatch: p
     assert len(accepted) == 1
 
 
-def test_nobody_at_the_address_is_a_network_error_that_names_it(dialect: str, waits: Waits):
+def test_an_address_without_a_server_is_a_network_error_that_names_it(dialect: str, waits: Waits):
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
     endpoint = Endpoint("openai", f"http://127.0.0.1:{port}", "openai", KEY, MODEL)

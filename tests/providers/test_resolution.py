@@ -177,7 +177,7 @@ def test_an_address_of_ones_own_takes_a_key_where_there_is_one_and_needs_none_ne
         (ModelSettings(base_url="https://gw.example.com/v1", provider="groq", name="y"), "PLIMSOLL_API_KEY"),
     ],
 )
-def test_a_key_is_sent_to_nobody_but_its_owner(settings: ModelSettings, variable: str):
+def test_a_key_is_sent_only_to_its_owner(settings: ModelSettings, variable: str):
     with pytest.raises(MissingKey, match=variable) as raised:
         found(settings, {"OPENAI_API_KEY": SECRET})
     assert "\n" not in str(raised.value)
@@ -283,7 +283,7 @@ def test_the_long_window_of_a_claude_model_is_asked_for_by_a_header():
     )
 
 
-def test_served_models_are_listed_by_a_real_server_and_nobody_is_none():
+def test_a_real_server_lists_its_models_and_no_server_is_none():
     with ScriptedServer(model="claude-sonnet-4.5", models=("gpt-5",)) as server:
         assert asyncio.run(served_models(server.openai_url)) == ("claude-sonnet-4.5", "gpt-5")
         assert asyncio.run(served_models(f"{server.gemini_url}/v1beta")) == ("claude-sonnet-4.5", "gpt-5")

@@ -115,7 +115,7 @@ def test_constraints_are_quoted_and_revoked_by_a_later_message(hand_labels):
             assert stated["message"] < stated.get("revoked_by", row["cut"]) <= row["cut"]
 
 
-def test_quoted_words_stand_in_the_messages_they_are_quoted_from(hand_labels):
+def test_quoted_words_occur_in_the_messages_they_are_quoted_from(hand_labels):
     try:
         for found in hand_labels.labelled("constraints"):
             for stated in found.row["constraints"]:
@@ -147,7 +147,7 @@ def test_every_language_has_goals_constraints_revocations_and_look_alikes(hand_l
     assert all(row["constraint"] for row in found if row["kind"] == "revocation")
 
 
-def test_no_sentence_of_the_blind_half_stands_in_the_other(hand_labels):
+def test_no_sentence_of_the_blind_half_occurs_in_the_other(hand_labels):
     known = {row["text"] for row in hand_labels.rows("languages")}
     assert not known & {row["text"] for row in hand_labels.rows("languages_blind")}
 

@@ -27,14 +27,14 @@ from plimsoll.transcripts import read_example
 SYSTEM = {"role": "system", "content": "You are careful."}
 
 
-def test_cuts_stand_behind_what_a_person_said_once_the_history_is_long_enough():
+def test_cuts_follow_user_messages_once_the_history_is_long_enough():
     long = said("word " * 4_000)
     talk = [SYSTEM, user("first"), long, user("second"), {**user("x"), "name": "meta"}, *filler(6)]
     assert turns_of(talk, 4_000) == [4]
     assert turns_of(talk, 10_000) == []
 
 
-def test_a_cut_needs_something_behind_it():
+def test_a_cut_needs_messages_after_it():
     assert turns_of([SYSTEM, said("word " * 4_000), user("last"), *filler(4)], 1_000) == []
 
 

@@ -53,7 +53,7 @@ def test_a_bare_list_of_names_is_present_and_not_grounded():
     assert graded(fact, "src/parse_config.py, src/other.py, load_config") == (True, False)
 
 
-def test_two_words_of_the_original_beside_the_term_ground_it():
+def test_two_words_of_the_original_next_to_the_term_ground_it():
     fact = needed([ABOUT], [said("src/parse_config.py")])["src/parse_config.py"]
     assert graded(fact, "src/parse_config.py: the parser, broken") == (True, True)
     assert graded(fact, "src/parse_config.py: the parser, fine") == (True, False)
@@ -70,7 +70,7 @@ def test_a_term_is_not_found_within_a_longer_word():
     assert list(places_of("app.py", "myapp.py app.pyc app.py, src/app.py")) == [17, 29]
 
 
-def test_terms_are_told_by_their_shape():
+def test_terms_are_recognised_by_their_shape():
     text = "See https://example.org/a/b. In cmd/main.go, loadConfig fixed PLM-4711 at 3f2a9c1b7d for the old parser"
     assert terms_in(text) == {
         "https://example.org/a/b",

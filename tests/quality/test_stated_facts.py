@@ -98,7 +98,7 @@ def test_tasks_made_one_by_one_are_open_until_they_are_done():
     assert [fact.text for fact in stated(history, "todo")] == ["document the importer"]
 
 
-def test_a_fact_stands_where_it_was_last_said():
+def test_a_fact_is_located_at_its_last_mention():
     first = user("Please build the importer for invoices.")
     (once,), (twice,) = (
         stated(history, "ask") for history in ([first, *filler(9)], [first, *filler(9), first])

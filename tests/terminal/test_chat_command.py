@@ -144,7 +144,7 @@ def test_a_tool_call_is_folded_to_one_line(home):
     assert re.fullmatch(shape, lines[0])
 
 
-def test_a_dangerous_call_is_refused_where_nobody_can_be_asked_and_runs_with_yes(home):
+def test_a_dangerous_call_is_refused_without_a_terminal_and_runs_with_yes(home):
     outside = home.parent / "precious"
     outside.mkdir()
     for arguments, survives in (((), True), (("--yes",), False)):

@@ -111,7 +111,7 @@ def test_a_mistake_in_a_server_is_reported_before_anything_is_started(home):
     assert "mcp_servers.docs.comand is not a setting. Did you mean mcp_servers.docs.command?" in done.stderr
 
 
-def test_who_does_not_wait_for_a_server_leaves_no_process_and_no_session_behind(home):
+def test_cancelling_the_start_of_a_server_leaves_no_process_and_no_session(home):
     home.mkdir()
     started = home / "started"
     entry = f'  silent: {{command: sh, args: [-c, "echo $$ > {started}; exec sleep 600"]}}\n'

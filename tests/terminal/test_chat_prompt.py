@@ -150,7 +150,7 @@ def test_a_shell_command_runs_at_once_and_its_output_goes_along_once(home):
     assert said(second) == "And now?"
 
 
-def test_an_image_from_the_clipboard_stands_in_the_line_as_a_mark(home, tmp_path, monkeypatch):
+def test_an_image_from_the_clipboard_is_a_mark_in_the_line(home, tmp_path, monkeypatch):
     programs = tmp_path / "programs"
     programs.mkdir()
     (tmp_path / "clip.png").write_bytes(PNG)
@@ -210,7 +210,7 @@ def test_folded_pastes_unfold_to_what_was_pasted(texts):
     assert all(one == text * 500 for one, text in zip(unfolded, texts, strict=True) if "[paste" not in text)
 
 
-def test_a_message_that_was_not_sent_stands_at_the_next_prompt(home):
+def test_an_unsent_message_is_offered_at_the_next_prompt(home):
     def act(chat):
         async def conflict(*_arguments):
             raise Conflict("Another process has written.")

@@ -139,7 +139,7 @@ class TestTheWindow:
         assert "Unchanged: everything fits the first exchange and the protected tail" in result.stdout
         assert "protected tail" in facts(compress(run, path, "--json"))["reason"]
 
-    def test_the_model_in_the_file_decides_where_nobody_names_one(self, run: Run, tmp_path: Path) -> None:
+    def test_the_model_in_the_file_decides_unless_another_is_named(self, run: Run, tmp_path: Path) -> None:
         path = saved(tmp_path, {"model": "gpt-5", "messages": [HI]})
         result = compress(run, path)
         assert f"window {card_for('gpt-5').prompt_limit:,} tokens" in result.stdout
@@ -187,7 +187,7 @@ class TestTheOutput:
     def test_an_openai_file_needs_no_such_word(self, run: Run, tmp_path: Path) -> None:
         assert "written as" not in compress(run, saved(tmp_path, [HI]), "-o", tmp_path / "out.json").stderr
 
-    def test_the_summary_can_be_had_where_nobody_watches(self, run: Run, tmp_path: Path) -> None:
+    def test_the_summary_can_be_printed_without_a_terminal(self, run: Run, tmp_path: Path) -> None:
         without, with_it = (compress(run, "--example", *flag).stdout for flag in ((), ("--summary",)))
         assert "## Goal" not in without
         assert "## Goal" in with_it
@@ -258,7 +258,7 @@ def test_a_model_is_completed_from_its_card() -> None:
     assert all(name.startswith("claude-son") for name in found)
 
 
-def test_workers_are_ended_where_nobody_waits_for_the_rest() -> None:
+def test_workers_end_when_the_caller_stops_reading() -> None:
     transcripts = [Transcript(long_talk(), "it.jsonl", line=n) for n in range(200)]
     before = set(multiprocessing.active_children())
     outcomes = compact_all(BatchPlan("", 16_000, 0.5, 0.2, 20), transcripts, workers=2)

@@ -65,7 +65,7 @@ def test_no_model_never_touches_the_network(run, anthropic):
     assert anthropic.requests == anthropic.lookups == []
 
 
-def test_without_a_key_or_a_configured_model_nobody_is_asked(run, monkeypatch):
+def test_without_a_key_or_a_configured_model_no_request_is_sent(run, monkeypatch):
     with ScriptedServer() as server:
         monkeypatch.setenv("OLLAMA_HOST", server.url)
         (one,) = facts(run("compress", "--example", "--json"))
@@ -142,7 +142,7 @@ def test_the_embedded_model_that_is_not_here_is_a_notice(run, monkeypatch):
     assert "plimsoll models fetch" in result.stderr or ".[local]" in result.stderr
 
 
-def test_a_person_at_a_terminal_is_told_who_writes_and_why(anthropic, tmp_path):
+def test_a_terminal_shows_which_model_writes_and_why(anthropic, tmp_path):
     ours, theirs = pty.openpty()
     code = "from plimsoll.terminal.main import main; main()"
     said = b""

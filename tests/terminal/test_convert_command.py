@@ -85,7 +85,7 @@ def test_a_session_of_another_project_is_not_taken(
     assert str(other) in result.stderr
 
 
-def test_a_session_goes_to_the_project_that_it_was_held_in(run: Run, tmp_path: Path) -> None:
+def test_a_session_is_written_to_its_own_project(run: Run, tmp_path: Path) -> None:
     (tmp_path / "harbour").mkdir()
     text = (GOLDEN / "codex.jsonl").read_text().replace("/srv/harbour", str(tmp_path / "harbour"))
     (tmp_path / "rollout.jsonl").write_text(text)

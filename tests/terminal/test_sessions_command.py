@@ -92,7 +92,7 @@ def compacted(home: Path, session: str) -> str:
     return session
 
 
-def test_without_an_archive_a_person_is_told_how_to_begin_and_nothing_is_made(home: Path):
+def test_without_an_archive_the_message_says_how_to_begin_and_nothing_is_created(home: Path):
     assert "no sessions yet" in out("list")
     assert json.loads(out("list", "--json")) == []
     for arguments in (["show", "x"], ["search", "x"], ["undo", "x"], ["delete", "x", "--yes"]):
@@ -150,7 +150,7 @@ def test_show_prints_the_whole_conversation_also_after_a_compaction(compacted: s
     assert "\x1b" not in shown
 
 
-def test_show_view_prints_what_the_model_sees_and_what_it_stands_for(compacted: str):
+def test_show_view_prints_what_the_model_sees_and_what_each_summary_covers(compacted: str):
     shown = out("show", compacted, "--view")
     assert "CONTEXT COMPACTION" in shown
     assert "covers messages 3–5" in shown
@@ -161,7 +161,7 @@ def test_show_view_prints_what_the_model_sees_and_what_it_stands_for(compacted: 
     assert [json.loads(line) for line in out("show", compacted, "--json").splitlines()] == TALK
 
 
-def test_show_sources_names_the_messages_behind_each_line_of_a_summary(compacted: str):
+def test_show_sources_names_the_source_messages_of_each_line_of_a_summary(compacted: str):
     shown = out("show", compacted, "--compactions", "--sources")
     assert "- fix the loader  ← messages 2" in shown
     assert isinstance(run("show", compacted, "--sources").exception, SystemExit)

@@ -60,7 +60,7 @@ def test_an_iterator_gives_the_first_conversation_before_the_last_is_read() -> N
     assert next(transcripts).line == 1
 
 
-def test_a_list_of_messages_may_stand_on_each_line() -> None:
+def test_each_line_may_contain_a_list_of_messages() -> None:
     line = json.dumps(HELLO)
     assert [(t.line, t.shape) for t in read(f"{line}\n\n{line}\n")] == [(1, "list"), (3, "list")]
 
@@ -71,7 +71,7 @@ def test_anthropic_content_becomes_canonical() -> None:
     assert found.messages[2]["tool_calls"][0]["function"]["name"] == "read_file"
 
 
-def test_a_system_prompt_beside_the_messages_makes_it_anthropic() -> None:
+def test_a_system_prompt_next_to_the_messages_makes_it_anthropic() -> None:
     (found,) = read(json.dumps({"system": "Be kind.", "messages": HELLO}))
     assert found.format == "anthropic"
     assert found.messages[0] == {"role": "system", "content": "Be kind."}
@@ -306,6 +306,6 @@ def test_the_model_that_a_file_names_is_read(name: str, model: str | None) -> No
     assert read_transcripts(GOLDEN / name)[0].model == model
 
 
-def test_the_model_beside_the_messages_is_read() -> None:
+def test_the_model_next_to_the_messages_is_read() -> None:
     assert read(json.dumps({"model": "gpt-5", "messages": HELLO}))[0].model == "gpt-5"
     assert read(json.dumps({"model": 5, "messages": HELLO}))[0].model is None
