@@ -11,7 +11,7 @@ from plimsoll.models.counting import MESSAGE_OVERHEAD
 from plimsoll.models.media import (
     AUDIO_PER_SECOND,
     AUDIO_UNKNOWN,
-    FILE_MOST_PAGES,
+    FILE_MAX_PAGES,
     FILE_PER_PAGE,
     FILE_UNKNOWN,
     IMAGE_LOW_DETAIL,
@@ -119,7 +119,7 @@ def test_a_file_costs_by_the_page_up_to_a_limit() -> None:
 
     assert cost(pdf(1_000)) == FILE_PER_PAGE
     assert cost(pdf(150_000)) == 3 * FILE_PER_PAGE
-    assert cost(pdf(20_000_000)) == FILE_MOST_PAGES * FILE_PER_PAGE
+    assert cost(pdf(20_000_000)) == FILE_MAX_PAGES * FILE_PER_PAGE
     assert cost({"type": "file", "file": {"file_id": "file_1"}}) == FILE_UNKNOWN
     document = {"type": "base64", "media_type": "application/pdf", "data": encoded(150_000)}
     assert cost(

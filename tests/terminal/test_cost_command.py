@@ -108,9 +108,7 @@ def test_a_narrow_terminal_leaves_columns_out_and_cuts_nothing(
     assert ("read" in result.stdout.splitlines()[1]) is (columns > 40)
 
 
-def test_the_model_that_the_file_names_is_used_unless_another_is_named(
-    run: Run, talk: Path, tmp_path: Path
-):
+def test_the_model_that_the_file_names_is_used_unless_another_is_named(run: Run, talk: Path, tmp_path: Path):
     named = {"model": "gpt-5", "messages": json.loads(talk.read_text())}
     path = tmp_path / "named.json"
     path.write_text(json.dumps(named))

@@ -45,7 +45,7 @@ UNANSWERED = "[no answer: the request failed]"
 PROCESS_ENDED = "[no answer: the process ended]"
 CALL_LOST = "the process that ran it has ended; its effect is unknown."
 _MAX_RECOVERIES = 6  # per request: each makes it smaller, so more would not help
-_SMALLEST_ANSWER = 16
+_SMALLEST_ANSWER = 16  # tokens; with less room, a lower limit would only cut the answer
 _ENGINE_SHARE = 0.6  # of a deadline, for the engine
 
 

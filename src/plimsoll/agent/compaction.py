@@ -46,7 +46,7 @@ from plimsoll.context.budget import Budget
 from plimsoll.messages import Message, Wire
 from plimsoll.providers.auxiliary.watch import SummaryWatch
 
-_MAX_METHODS = 3
+_MAX_METHODS = 3  # per compaction: the prepared view, the engine, and the engine without a model
 
 
 Method: TypeAlias = Callable[[], Coroutine[Any, Any, CompactionResult]]

@@ -23,7 +23,7 @@ from plimsoll.tools import CallOutcome, ToolResult
 
 RESULT_SHARE = 0.25  # of the window, for one result
 REPLY_SHARE = 0.5  # of the window, for the results of one reply
-MAX_TOKENS = 16_000
+MAX_TOKENS = 16_000  # for one result, however large the window is
 _MIN_TOKENS = 64  # with less, a head and a tail are useless
 
 

@@ -9,10 +9,10 @@ import re
 from itertools import pairwise
 
 LONGEST_UNIT = 400  # characters of a passage that is repeated
-MIN_TIMES = 4
+MIN_TIMES = 4  # repetitions of a passage
 MIN_LENGTH = 80  # characters that the repetitions take together
 LINES = 12  # at the end of the reply that are compared
-SAME_LINES = 4
+SAME_LINES = 4  # lines in a row that differ only in numbers
 SHORTEST_LINE = 20  # characters; shorter lines, such as brackets, repeat in good text too
 _NUMBERS = re.compile(r"[\d\W_]+")
 

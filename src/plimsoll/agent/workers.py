@@ -23,7 +23,7 @@ from typing import Any
 from plimsoll.agent.worker import Channel, HostCall, HostReply, PartialResult, Ready, WorkerJob, WorkerResult
 
 log = logging.getLogger(__name__)
-ATTEMPTS = 2
+ATTEMPTS = 2  # per job: a job whose worker dies runs once more
 LONGEST = 240.0  # seconds per job, longer than any compaction's timeout; then its process is killed
 ENGINES = "plimsoll.agent.isolation"  # imported by every worker: it runs the engines
 _PROGRAM = "from plimsoll.agent.worker import main; main()"

@@ -18,7 +18,7 @@ from plimsoll.archive.encoding import to_json
 from plimsoll.archive.records import NodeLink, Source, Span
 from plimsoll.messages import HANDLE_DIGITS, Message
 
-_TRIES_WITH_WORDS = 8
+_TRIES_WITH_WORDS = 8  # before an id ends in a number
 
 
 def session_ids(now: float, random: Random) -> Iterator[str]:

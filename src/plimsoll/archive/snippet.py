@@ -15,8 +15,8 @@ import regex
 from plimsoll.archive.query import SearchHit, SearchQuery, terms_of, word_pattern
 from plimsoll.patterns import compiled
 
-SNIPPET = 160
-MAX_MARKS = 8
+SNIPPET = 160  # characters
+MAX_MARKS = 8  # matches to mark in one text
 _BEFORE = 48  # characters shown ahead of the first match
 Places = list[tuple[int, int]]
 Matcher = Callable[[str, float], Places]  # a text and the seconds left ─► matching positions; empty: no match

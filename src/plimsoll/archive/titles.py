@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from plimsoll.messages import Message, without_harness_text
 
-LONGEST = 60
+LONGEST = 60  # characters
 
 
 def title_of(messages: Iterable[Message]) -> str:

@@ -20,7 +20,7 @@ from plimsoll.models import estimate_messages_tokens_rough
 from plimsoll.models.media_limits import MediaLimits
 from plimsoll.transcripts import Transcript, counted
 
-LONGEST_SMALL_WORD = 3
+LONGEST_SMALL_WORD = 3  # characters; such words do not show that a focus was found
 BELOW_THRESHOLD = "{:,} tokens are below the threshold of {:,}"
 NOTHING_TO_SUMMARISE = "everything fits the first exchange and the protected tail"
 

@@ -29,7 +29,7 @@ from plimsoll.quality import (
 from plimsoll.quality.handoff import section, taken_up
 from plimsoll.transcripts import Transcript
 
-MAX_CUTS = 4
+MAX_CUTS = 4  # per conversation
 # Fewer conversations are measured faster in this process than workers can start.
 FEWEST_FOR_WORKERS = 8
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 _SIZES = ("tokens_before", "tokens_after", "messages_before", "messages_after")
-_MAX_REASONS = 20
+_MAX_REASONS = 20  # of rejected rows and failed summaries on the page
 _NUMBER = re.compile(r"\d[\d,]*")
 _PERCENTILES = (0, 5, 50, 95, 100)
 

@@ -19,7 +19,7 @@ from plimsoll.caching.breakpoints import LIFETIMES, Breakpoint
 from plimsoll.caching.pricing import Bill
 
 LOOK_BACK = 20  # positions that a breakpoint checks, including itself
-MAX_BREAKPOINTS = 4
+MAX_BREAKPOINTS = 4  # per request, as Anthropic documents
 FIRST_TOKEN = 2.0  # seconds until a response begins, after which the request's writes can be read
 
 

@@ -15,8 +15,8 @@ from plimsoll.caching.breakpoints import Breakpoint
 from plimsoll.caching.pricing import Bill
 from plimsoll.messages import SYSTEM_ROLES
 
-MAX_WRITES = 4
-ROUNDED_TO = 128
+MAX_WRITES = 4  # per request
+ROUNDED_TO = 128  # tokens: OpenAI counts cached tokens in steps of this size
 _ELIGIBLE = SYSTEM_ROLES | {"user", "tool"}  # messages after which an implicit breakpoint may be
 
 WholeKey: TypeAlias = tuple[Key, RequestOptions]

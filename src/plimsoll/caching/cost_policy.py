@@ -29,7 +29,7 @@ MIN_GAIN = 1.5  # prompts below this multiple of the target stay: a compaction a
 MIN_CLEARED = 1_000  # minimum tokens for clearing results
 MAX_REQUESTS = 200  # maximum expected requests, however long the conversation has been
 _ON_ITS_WAY = 5.0  # seconds before expiry at which an entry may be gone when the request arrives
-_IDLE = 300.0
+_IDLE = 300.0  # seconds, if the card states no lifetime
 _STEP = 1_000  # tokens over which the price of one more removed token is measured
 
 

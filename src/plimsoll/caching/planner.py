@@ -26,7 +26,7 @@ from plimsoll.caching.breakpoints import (
 )
 
 HEAD_MESSAGES = 3  # kept by every compaction: the system prompt and the first exchange
-_REMEMBERED = 32
+_REMEMBERED = 32  # cache entries per conversation
 _FOR_EVER = float("inf")
 
 

@@ -18,8 +18,8 @@ from plimsoll.caching.breakpoints import Breakpoint
 from plimsoll.caching.pricing import Bill, priced
 from plimsoll.models import ModelCard
 
-_OPENAI_LIFETIME = 1800
-_IDLE = 300
+_OPENAI_LIFETIME = 1800  # seconds, if the card states none
+_IDLE = 300  # seconds, if the card states none
 
 
 class _Cache(Protocol):

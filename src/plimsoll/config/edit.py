@@ -30,7 +30,7 @@ from plimsoll.config.values import KeyPath, setting_error
 from plimsoll.errors import SettingError, advice_on
 
 _BOM = b"\xef\xbb\xbf"
-_DEFAULT_STEP = 2
+_DEFAULT_STEP = 2  # spaces of indentation in a file without sections
 _NULL = "tag:yaml.org,2002:null"
 
 

@@ -19,7 +19,7 @@ from plimsoll.secrets import is_secret_name, is_secret_value
 
 _PLAIN = re.compile(r"[A-Za-z0-9_/.][A-Za-z0-9_/.@+-]*(?::[A-Za-z0-9_/.@+-]+)*")
 _HIDDEN = "(not shown)"
-_LONGEST_SHOWN = 60
+_LONGEST_SHOWN = 60  # characters of a value in a message
 
 
 def read_yaml_scalar(text: str) -> Any:

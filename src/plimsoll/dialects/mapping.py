@@ -18,7 +18,7 @@ from typing import Any, Literal
 Fate = Literal["mapped", "dropped", "refused"]
 _TAGS = ("role", "type")
 _STRANGE = re.compile(r"[^A-Za-z0-9_.\[\]|*-]")  # names of unknown fields come from the client
-_LONGEST_NAME = 100
+_LONGEST_NAME = 100  # characters of a field's name in a report
 
 
 @dataclass(frozen=True, slots=True)

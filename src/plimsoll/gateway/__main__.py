@@ -7,7 +7,7 @@ from plimsoll.errors import UserError
 from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.serving import serve
 
-MISTAKE = 2
+MISTAKE = 2  # exit code for invalid settings or options
 
 
 def main() -> int:

@@ -32,7 +32,7 @@ from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.telemetry.metrics import FOLDER_VARIABLE
 from plimsoll.gateway.upstream.target import Targets
 
-_BACKLOG = 2_048
+_BACKLOG = 2_048  # connections that wait to be accepted
 _HEALTH_SECONDS = 60
 _OPEN_FILES = 65_536  # for 2,000 clients per process, each with an upstream connection, and the open sessions
 

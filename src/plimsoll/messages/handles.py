@@ -12,7 +12,7 @@ from typing import Any
 
 from plimsoll.messages.content import Message, text_of
 
-HANDLE_DIGITS = 10
+HANDLE_DIGITS = 10  # hexadecimal digits
 # The end of the line that follows an excerpt. A handle elsewhere in a text is only mentioned.
 _NAMED = re.compile(r"full text under handle (h:[0-9a-f]{10})\]\s*\Z")
 

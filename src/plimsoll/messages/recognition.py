@@ -31,7 +31,7 @@ _NAMED_HANDLE = re.compile(r"full (?:text|content) under handle (h:[0-9a-f]{10})
 _LEFT_OUT = re.compile(r"\n\[… ([\d,]{1,15}) characters left out …\]\n")
 _NAMED_MEDIA = re.compile(r"(?:\n\[\w+ left out\])+\Z")
 _MAX_NEAR = 16  # candidates checked from either side if a message occurs very often
-_SAME, _EQUAL, _REWRITTEN = 3, 2, 1
+_SAME, _EQUAL, _REWRITTEN = 3, 2, 1  # confidence of a match, for `best_alignment`
 Mark: TypeAlias = tuple[str, str]
 
 

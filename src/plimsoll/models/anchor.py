@@ -12,7 +12,7 @@ conversation with the same model. The anchor is a value object: `observe` return
 
 from dataclasses import dataclass, replace
 
-LOWEST_RATIO, HIGHEST_RATIO = 0.4, 3.0
+LOWEST_RATIO, HIGHEST_RATIO = 0.4, 3.0  # bounds of reported tokens per estimated token
 # A prompt may contain this many tokens that the estimate misses: tool definitions, a hidden preamble.
 MAX_UNSEEN = 40_000
 # Weights of the starting ratio and of the learned ratio, in estimated tokens. The first keeps one small outlier

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from plimsoll.models.media_limits import MediaLimits
 
-DEFAULT_WINDOW = 200_000
-_NAME_SHOWN = 80
+DEFAULT_WINDOW = 200_000  # tokens, for a model without a card
+_NAME_SHOWN = 80  # characters of an unknown model's name in a notice
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from plimsoll.models.cards import CacheRules, ModelCard, Prices
 from plimsoll.models.media_limits import MEDIA_COUNTS, MediaLimits
 from plimsoll.models.names import LONG_CONTEXT, Pieces, best_match, pieces_of, spellings
 
-LONG_CONTEXT_WINDOW = 1_000_000
+LONG_CONTEXT_WINDOW = 1_000_000  # tokens, for names with a long-context suffix
 _COUNTS = frozenset({"window", "output_cap", "input_cap", "long_prompt"})
 _PRICE_LISTS = frozenset({"prices", "long_prices"})
 _OVERRIDABLE = _COUNTS | _PRICE_LISTS | {"cache_minimum", "preserved_thinking", "efforts", "media"}

@@ -27,7 +27,7 @@ WAVE_BYTES_PER_SECOND = 48_000  # 24 kHz, 16 bit, one channel
 AUDIO_UNKNOWN = 1_000
 FILE_PER_PAGE = 2_000
 FILE_BYTES_PER_PAGE = 60_000
-FILE_MOST_PAGES = 100
+FILE_MAX_PAGES = 100  # counted for one file
 TEXT_BYTES_PER_TOKEN = 4
 FILE_UNKNOWN = 2_000
 
@@ -40,7 +40,7 @@ _MIME_KEYS = ("media_type", "mime_type", "mimeType")
 _BLOB_KEYS = ("data", "file_data", "blob", "bytes", "b64_json")
 _WAVE_FORMATS = frozenset({"wav", "pcm16", "audio/wav", "audio/x-wav", "audio/pcm"})
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=\r\n"
-_BLOB_SAMPLE = 256
+_BLOB_SAMPLE = 256  # characters that decide whether a text is base64
 # PNG, GIF and WebP state their size in the first bytes; in a JPEG, camera metadata may precede it.
 _HEADS = (1_024, 131_072)
 
@@ -113,7 +113,7 @@ def file_tokens(part: Mapping[str, Any]) -> int | None:
     length = _decoded_length(data)
     if (_mime(holder) or data_url_mime(data)).startswith("text/"):
         return max(1, length // TEXT_BYTES_PER_TOKEN)
-    return FILE_PER_PAGE * min(FILE_MOST_PAGES, 1 + length // FILE_BYTES_PER_PAGE)
+    return FILE_PER_PAGE * min(FILE_MAX_PAGES, 1 + length // FILE_BYTES_PER_PAGE)
 
 
 def _has_payload(part: Mapping[str, Any], keys: tuple[str, ...]) -> bool:

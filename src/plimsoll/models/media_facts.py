@@ -20,7 +20,7 @@ _PDF = "JVBERi0"  # %PDF- in base64
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
 _COUNT = re.compile(rb"/Count\s+(\d{1,6})(?!\d)")
 _SHORTEST = 60  # characters of encoded data; anything shorter is a file id
-_MAX_KNOWN = 1_024
+_MAX_KNOWN = 1_024  # documents whose pages are remembered
 _known_pages: OrderedDict[tuple[int, int], int] = OrderedDict()  # by length and hash: the data is not kept
 
 

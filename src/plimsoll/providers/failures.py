@@ -23,7 +23,7 @@ from plimsoll.providers.retry import duration, retry_after
 from plimsoll.secrets import masked
 
 _LONGEST_BODY = 64_000  # characters that are read
-_DEEPEST = 6
+_DEEPEST = 6  # levels of errors inside errors
 _MAX_ERRORS = 20  # of a list that are read
 # Only these fields are read: some servers send the request back inside the error, and a conversation about errors is
 # not an error.

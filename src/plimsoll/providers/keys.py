@@ -21,7 +21,7 @@ from plimsoll.settings.model import ModelSettings
 
 GENERIC_VARIABLE = "PLIMSOLL_API_KEY"  # for an address of no known provider
 _NEARBY = "OPENAI_API_KEY"  # many local servers ask for it, and it does not leave the machine
-_OLLAMA_PORT = 11_434
+_OLLAMA_PORT = 11_434  # Ollama's default
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from plimsoll.quality.texts import CHARACTERS_PER_TOKEN, characters
 
 CONTINUATION = 40  # messages after a cut that count
 MIN_AFTER = 5  # messages
-MIN_TOKENS = 30_000
+MIN_TOKENS = 30_000  # of history before a cut
 
 
 def is_said_by_a_person(message: Message) -> bool:

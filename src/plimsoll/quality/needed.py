@@ -15,10 +15,10 @@ from plimsoll.messages import Message
 from plimsoll.quality.terms import Reading, places_of, terms_in
 from plimsoll.quality.texts import read_text
 
-NEAR_MESSAGES = 20
-AROUND_ORIGINAL = 200
-AROUND_RESULT = 120
-MIN_WORDS = 2
+NEAR_MESSAGES = 20  # before the cut; facts that occur only earlier are far
+AROUND_ORIGINAL = 200  # characters around a term in the conversation
+AROUND_RESULT = 120  # characters around it in the result
+MIN_WORDS = 2  # of the original near the term in the result, so that it counts as grounded
 _MAX_PLACES = 1_000
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 MIN_RATIO = 0.10
-STEPS = 5
-NEAR_ENOUGH = 0.015
+STEPS = 5  # compactions tried for one size
+NEAR_ENOUGH = 0.015  # of the wanted size
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ _LITERAL = 60
 _KEPT_SHARE = 0.7
 _MIN_WORDS = 3
 _MIN_STRETCH = 200
-_FAILURE_DISTANCE = 300
+_FAILURE_DISTANCE = 300  # characters between a command and the word that it failed
 _FAILED = re.compile(r"exit|fail|error|✗|panic|not found", re.IGNORECASE)
 
 

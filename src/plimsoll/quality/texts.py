@@ -12,7 +12,7 @@ from typing import Any
 
 from plimsoll.messages import Message, arguments_text, call_name, text_of, tool_calls
 
-CHARACTERS_PER_TOKEN = 4
+CHARACTERS_PER_TOKEN = 4  # for all sizes in this package
 
 
 def read_text(message: Message) -> str:

@@ -21,7 +21,7 @@ _ENDINGS: tuple[tuple[str, Ending], ...] = (
     (PROCESS_ENDED, "interrupted"),
     (UNANSWERED, "failed"),
 )
-_PAGE = 64
+_PAGE = 64  # messages per read
 
 
 @dataclass(frozen=True, slots=True)

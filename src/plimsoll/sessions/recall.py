@@ -11,7 +11,7 @@ from plimsoll.models import estimate_tokens
 from plimsoll.tools import Definition, FunctionTool, ToolContext, ToolResult, failed
 
 PAGE = 8_000  # characters
-_SMALLEST_PAGE = 64
+_SMALLEST_PAGE = 64  # characters
 _PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {

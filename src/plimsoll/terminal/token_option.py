@@ -4,7 +4,7 @@ import re
 
 import click
 
-SMALLEST_WINDOW = 1024
+SMALLEST_WINDOW = 1024  # tokens
 _TOKENS = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?)\s*([kKmM]?)")
 
 

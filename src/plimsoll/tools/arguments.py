@@ -13,7 +13,7 @@ from typing import Any
 
 from plimsoll.messages import arguments_text
 
-_LONGEST = 400
+_LONGEST = 400  # characters of an error message for the model
 
 
 class BadArguments(ValueError):

@@ -31,10 +31,10 @@ from plimsoll.archive.postgres.failures import (
 from plimsoll.archive.postgres.migrate import LOCK, Db, migrate, with_grams
 from plimsoll.archive.sql.connection import Database, Record, Result, SqlConnection, Values, Work
 
-CONNECTIONS = 4
+CONNECTIONS = 4  # per process
 WAIT_SECONDS = 10.0  # for a connection
 STALL_SECONDS = 15.0  # maximum stall inside a transaction; shorter than the lock timeout of others
-_TRIES = 3
+_TRIES = 3  # of a transaction whose connection broke
 _BATCH = 64  # rows; a page of hits seldom needs more
 _ROWS = 500  # in one INSERT; a statement takes 65,535 values
 _SESSION = "SET statement_timeout = '60s'; SET lock_timeout = '30s'; SET client_min_messages = error"

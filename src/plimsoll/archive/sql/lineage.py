@@ -22,7 +22,7 @@ _COLUMNS = (
     "p.id, s.forked_at, s.state, s.owner, s.parent"
 )
 SELECT = f"SELECT {_COLUMNS} FROM sessions s LEFT JOIN sessions p ON p.key = s.parent AND p.state = 'active'"
-NEAREST = 3
+NEAREST = 3  # ids that an error message names
 _COMPARED = 5_000  # ids to compare for the nearest
 
 

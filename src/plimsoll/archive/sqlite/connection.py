@@ -26,7 +26,7 @@ from plimsoll.archive.sqlite.migrate import migrate
 from plimsoll.errors import ArchiveError
 
 BUSY_SECONDS = 30.0
-READERS = 2
+READERS = 2  # threads for reads, and as many for searches
 _CACHE_KIBIBYTES = 16_384
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 _BATCH = 32  # rows; a page of hits rarely needs more

@@ -39,9 +39,9 @@ from plimsoll.secrets import redact
 _PERSON, _PROGRAM, _ASSISTANT = 24_000, 600, 12_000
 _USED, _UNUSED = 3_000, 400  # characters of a result: with lines that were used later, and without any
 _EDGE = 2  # first and last lines of a result
-_LONGEST_LINE = 300
+_LONGEST_LINE = 300  # characters of one line of a result
 _NEW, _OLD, _OTHER = 3_000, 300, 600  # of an argument
-_PLAN = 24_000
+_PLAN = 24_000  # characters of a plan; plans are quoted in full unless they are huge
 _NEW_NAMES = frozenset(
     {"new_string", "new_str", "new_text", "new_source", "insert_text", "content", "file_text"}
 )

@@ -18,8 +18,8 @@ from plimsoll.errors import InvalidConversation
 from plimsoll.messages import SYSTEM_ROLES, Message
 from plimsoll.models import estimate_messages_tokens_rough
 
-HANDOFF_TOKENS = 6_000
-_HEADINGS_SHARE = 0.5
+HANDOFF_TOKENS = 6_000  # of the whole document, headings and evidence
+_HEADINGS_SHARE = 0.5  # of these tokens; the evidence gets the rest
 
 
 def write_handoff(

@@ -32,7 +32,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message, align_backward, leading_sys
 from plimsoll.models import estimate_message_tokens
 
 _TRIES = 12  # adjacent starts to try, because roles may move a tail slightly
-_CAPS = (4_096, 2_048, 1_024, 512, 256, 128, 64, 32)
+_CAPS = (4_096, 2_048, 1_024, 512, 256, 128, 64, 32)  # tokens per message, tried in this order
 
 
 def fit(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:

@@ -13,7 +13,7 @@ from plimsoll.messages import Message, arguments_text, excerpt, text_of, tool_ca
 from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
 
-_REQUEST_EXCERPT = 4_000
+_REQUEST_EXCERPT = 4_000  # characters of each request that the prompt quotes
 # A model cannot count its tokens. English has about three words in four tokens; a line of a summary has about 14.
 _WORDS_PER_TOKEN, _WORDS_PER_LINE = 0.75, 14
 _SHORT_OF = 0.9  # of the budget, because models write somewhat more than requested

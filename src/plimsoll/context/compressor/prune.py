@@ -19,7 +19,7 @@ from plimsoll.context.report import ClearedResult
 from plimsoll.messages import Message, answers, call_name, media_of, original_handle, text_of, with_text
 
 PLACEHOLDER = "[Old tool output cleared to save context space]"
-KEEP_CHARACTERS = 200
+KEEP_CHARACTERS = 200  # results of at most this length stay
 _STUB = re.compile(
     re.escape(PLACEHOLDER) + r"\n"
     # It ends with the handle if its reader can fetch the original.

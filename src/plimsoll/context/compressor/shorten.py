@@ -17,7 +17,7 @@ from plimsoll.messages import (
 )
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 
-_MIN_TOKENS = 24
+_MIN_TOKENS = 24  # of a shortened text or argument
 
 
 def shorten(message: Message, limit: int) -> Message:

@@ -36,8 +36,8 @@ from plimsoll.messages import (
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 
 BIG_SHARE = 0.25  # of the tail's budget
-_LEFT_SHARE = 0.125
-_EDGE_LINES = 3
+_LEFT_SHARE = 0.125  # of the tail's budget, for one shortened result
+_EDGE_LINES = 3  # kept at the beginning and at the end
 
 
 def shrink_results(plan: CompactionPlan, summary_tokens: int) -> CompactionPlan:

@@ -56,7 +56,7 @@ from plimsoll.secrets import redact
 # Estimates and the model's own count differ. A summary up to a quarter over the budget is cut; a longer one is a
 # failure.
 TOO_LONG_RATIO = 1.25
-_SMALLEST_PIECE = 120
+_SMALLEST_PIECE = 120  # tokens of the conversation in one request to the summary model
 # If the Goal or Progress lines were removed as untrue, the rest is used if it has this many lines and this share.
 _MIN_LINES, _MIN_TRUE = 3, 0.5
 # The minimum share of the headings' budget for content that the model omitted and code restores.

@@ -21,9 +21,9 @@ from plimsoll.messages import excerpt
 from plimsoll.models import estimate_tokens
 from plimsoll.secrets import redact
 
-ANSWER_TOKENS = 600
+ANSWER_TOKENS = 600  # of the summary model
 EXCERPT_TOKENS = 10_000  # for all excerpts together
-_HITS, _WIDTH = 12, 1_200
+_HITS, _WIDTH = 12, 1_200  # passages, and characters of each
 _SHOWN, _SHOWN_WIDTH = 5, 300  # if no model answers
 _ID = re.compile(r"[nmh]:[0-9a-f]+")
 Excerpts = list[tuple[str, str]]

@@ -40,10 +40,10 @@ LateTexts = dict[tuple[str, ...], tuple[LateText, str]]
 MAX_REQUESTS = 8  # for one compaction
 MAX_FAILURES = 2  # in a row
 WRITING_SECONDS = 45.0  # seconds after which no further summary starts
-NODE_SHARE = 0.20
+NODE_SHARE = 0.20  # of the tokens that a node covers
 MIN_NODE_TOKENS, MAX_NODE_TOKENS = 200, 1_200
 TOO_SMALL = "(short)"  # for messages that are too small to shorten
-_SMALLEST_BULLETS = 60
+_SMALLEST_BULLETS = 60  # tokens
 _SHORTEST = 24  # characters of a useful message excerpt
 
 

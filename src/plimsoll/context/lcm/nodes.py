@@ -20,7 +20,7 @@ from plimsoll.secrets import redact
 
 MODEL = "model"  # the host knows which model wrote the text; here it only matters that one did
 _MAX_LINES = {"constraints": 12, "files": 24, "commands": 16, "errors": 8, "commits": 12, "decisions": 8}
-_TOPICS = 10
+_TOPICS = 10  # per node
 _REQUEST_CHARACTERS = 64  # characters of a request
 _NAMED = 48  # characters of a file or command
 Ledger = dict[str, list[str]]

@@ -17,17 +17,17 @@ from typing import Any, Literal
 from plimsoll.messages import excerpt
 
 Kind = Literal["json", "table", "code", "text"]
-MAX_CHARACTERS = 1_200
+MAX_CHARACTERS = 1_200  # of an outline
 _PARSED = 4_000_000  # characters of JSON that are worth parsing
-_KEYS, _DEPTH = 12, 3
+_KEYS, _DEPTH = 12, 3  # of a JSON object in an outline
 # Only leading spaces, not line breaks: otherwise, matching empty lines would be quadratic.
 _SIGNATURE = re.compile(
     r"^[ \t]*(?:(?:export|public|private|protected|static|async|pub|final|abstract|default)[ \t]+)*"
     r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|type|module|package)\b[^\n{;]{0,140}",
     re.MULTILINE,
 )
-_MIN_SIGNATURES = 3
-_TABLE_LINES = 20
+_MIN_SIGNATURES = 3  # in a text that counts as code
+_TABLE_LINES = 20  # read to recognise a table
 
 
 def outline_of(text: str, limit: int = MAX_CHARACTERS) -> str:

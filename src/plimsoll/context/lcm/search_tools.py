@@ -15,8 +15,8 @@ from plimsoll.context.lcm.tree import Tree, current_tree, run_of, tree_of
 from plimsoll.errors import UserError
 from plimsoll.messages import text_of
 
-DEFAULT_LIMIT, MAX_HITS = 5, 50
-DEFAULT_PAGE, MAX_PAGE, MIN_PAGE = 2_000, 8_000, 16
+DEFAULT_LIMIT, MAX_HITS = 5, 50  # matches per call
+DEFAULT_PAGE, MAX_PAGE, MIN_PAGE = 2_000, 8_000, 16  # tokens per call
 _ROOTS = 24  # listed by status
 
 

@@ -20,7 +20,7 @@ from plimsoll.messages import Message, answered_id, arguments_text, call_name, t
 from plimsoll.models import estimate_tokens
 
 _PLAIN_FIELDS = {"role", "content", "tool_calls", "tool_call_id", "name"}
-_SMALLEST_PAGE = 64
+_SMALLEST_PAGE = 64  # characters
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from plimsoll.archive import Node, NodeLink, Span
 if TYPE_CHECKING:
     from plimsoll.context.lcm.node_store import NodeStore
 
-FAN_IN = 4
+FAN_IN = 4  # nodes that are condensed into one
 KINDS = ("leaf", "condensed")
 REPLACES = "replaces"
 

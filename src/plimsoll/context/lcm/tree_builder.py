@@ -19,7 +19,7 @@ from plimsoll.context.lcm.nodes import condensed, leaf
 from plimsoll.context.lcm.tree import Tree, run_of, tree_of
 from plimsoll.messages import Message, safe_cuts
 
-LEAF_TOKENS = 20_000
+LEAF_TOKENS = 20_000  # of messages that one leaf covers
 MAX_REDONE = 4  # fallback texts that one compaction rewrites
 MAX_READ = 1_000  # the newest messages, from which the facts of one condensed node are read
 

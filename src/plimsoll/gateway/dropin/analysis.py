@@ -25,7 +25,7 @@ from plimsoll.models import estimate_message_tokens, estimate_messages_tokens_ro
 from plimsoll.settings.gateway import GatewaySection
 
 GROUP_TOKENS = 8_000  # about 32 KB, unpickled in 50 µs
-GROUP_MESSAGES = 256
+GROUP_MESSAGES = 256  # per group that a worker hands over
 _NO_CONVERSATION = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 
 

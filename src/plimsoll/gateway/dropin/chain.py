@@ -17,7 +17,7 @@ from plimsoll.gateway.dropin.client_request import SESSION_HEADER
 from plimsoll.gateway.http.jsontext import write_sorted
 from plimsoll.gateway.upstream.headers import caller_of
 
-SIZE = 16
+SIZE = 16  # bytes of a hash
 
 
 def root_of(caller: bytes, dialect: str, session: bytes = b"") -> bytes:

@@ -19,7 +19,7 @@ from typing import TypeVar
 from plimsoll.errors import ArchiveError
 
 FILE_NAME = "gateway.db"
-MAX_ROWS = 200_000
+MAX_ROWS = 200_000  # per table; the oldest are deleted first
 _BUSY_SECONDS = 10.0
 _AT_ONCE = 400  # hashes per query
 _TABLE = """

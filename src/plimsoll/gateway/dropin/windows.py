@@ -21,7 +21,7 @@ from plimsoll.providers.stated_limits import LEARNED_SECONDS
 
 Key = tuple[str, str, tuple[str, ...]]  # address, model, betas
 MAX_MODELS = 256  # clients may send any name
-MAX_RATIOS = 4_096
+MAX_RATIOS = 4_096  # in memory: one per model and caller
 
 
 @dataclass(frozen=True, slots=True)

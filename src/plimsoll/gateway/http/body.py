@@ -12,7 +12,7 @@ from plimsoll.settings.gateway import GatewaySection
 # requests. With another process, the event loop spends 0.2 ms and 0.8 ms on it.
 _LONGEST_MODEL_NAME = 256  # characters; the longest known name has 71
 LARGE_BYTES = 131_072
-_SLOW_TO_JOIN = 1_048_576
+_SLOW_TO_JOIN = 1_048_576  # bytes from which the pieces of a body are joined in a thread
 
 
 class Refused(Exception):

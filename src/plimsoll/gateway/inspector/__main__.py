@@ -21,7 +21,7 @@ from plimsoll.gateway.inspector.live import LiveSessions
 from plimsoll.gateway.inspector.local_app import LocalInspector
 from plimsoll.gateway.inspector.standalone import write_page
 
-MISTAKE = 2
+MISTAKE = 2  # exit code for invalid settings or options
 INTERRUPTED = 130
 _REDIRECT = """\
 <!doctype html>

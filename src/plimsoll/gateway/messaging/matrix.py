@@ -27,7 +27,7 @@ from plimsoll.gateway.messaging.adapter import Adapter, AllowList, Batch, plain
 from plimsoll.messages.printable import one_line
 from plimsoll.secrets import masked
 
-_PAGE = 100
+_PAGE = 100  # events per request
 _TYPING_MS = 30_000
 _FILTER = {
     "presence": {"not_types": ["*"]},

@@ -35,7 +35,7 @@ from plimsoll.providers.stated_limits import LEARNED_SECONDS, is_plausible, stat
 
 Arrived: TypeAlias = Callable[[int], None]
 Record: TypeAlias = Callable[[ModelCard, Usage], None]  # called with the usage of each request, and its model
-TEMPERATURE = 0.2
+TEMPERATURE = 0.2  # of summaries
 _BYTES_PER_TOKEN = 8  # at most, of ordinary text in JSON: English has 4 to 5, Chinese 3, with escapes
 _SPECIAL = ("temperature", "reasoning_effort", "reasoning effort", "grammar")
 

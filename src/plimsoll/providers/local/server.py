@@ -26,10 +26,10 @@ from plimsoll.installation import install_command
 from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.local.model import DEFAULT_CONTEXT, embedded_model
 
-MAX_THREADS = 4
+MAX_THREADS = 4  # more make a small model slower
 LONGEST_ANSWER = 2_048  # if a request sets no limit: small models may never stop by themselves
 _START = 120.0  # seconds to load a model
-_STOP = 3.0
+_STOP = 3.0  # seconds for the process to end before it is killed
 _SCRIPT = Path(__file__).with_name("process.py")
 _shared: dict[tuple[str, int], "LocalServer"] = {}
 _sharing = threading.Lock()

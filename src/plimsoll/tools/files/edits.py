@@ -12,8 +12,8 @@ from difflib import SequenceMatcher, get_close_matches, unified_diff
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _MAX_LINES = 20_000  # of a text that is searched for similar text
-_LONGEST_EXCERPT = 1_200
-_LONGEST_DIFF = 6_000
+_LONGEST_EXCERPT = 1_200  # characters
+_LONGEST_DIFF = 6_000  # characters
 _MAX_COMPARED = 2_000  # lines on each side; the comparison is quadratic
 
 

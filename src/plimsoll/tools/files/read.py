@@ -20,9 +20,9 @@ from plimsoll.tools.files.text import SAMPLE, Encoding, encoding_of
 from plimsoll.tools.tool import Arguments, Tool, ToolContext, ToolResult, failed
 from plimsoll.tools.workspace import Workspace
 
-_LINES = 2_000
+_LINES = 2_000  # of one page
 _WIDEST = 2_000  # characters of a line if several are shown
-_MAX_ENTRIES = 500
+_MAX_ENTRIES = 500  # of a listed directory
 _LARGEST_IMAGE = 3_700_000  # bytes; providers accept 5 MB of base64
 _IMAGES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF87a", "image/gif"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plimsoll.tools.workspace import Workspace
 
-_MAX_NAMES = 5
+_MAX_NAMES = 5  # in an error message
 _MAX_ENTRIES = 5_000  # entries; searching more is not worth it
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 

@@ -16,7 +16,7 @@ from typing import Any
 from plimsoll.settings.tools import McpServerSettings
 from plimsoll.tools.mcp.transport import ExpandedSettings, ServerLog, open_transport
 
-_MAX_PAGES = 50
+_MAX_PAGES = 50  # of a server's list of tools
 _CLOSING = 8.0  # seconds; the client asks the program to exit, then kills it
 _SESSION_GONE = "Session terminated"  # the error of an HTTP server that was restarted
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
 
-_LONGEST = 64
+_LONGEST = 64  # characters, the shortest limit of all providers
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 
 

@@ -17,7 +17,7 @@ from plimsoll.tools.search.finder import SearchFailed, SearchMatch, SearchReques
 from plimsoll.tools.tool import Arguments, Tool, ToolContext, ToolResult, failed
 from plimsoll.tools.workspace import Workspace
 
-_DEFAULT_HITS = 100
+_DEFAULT_HITS = 100  # per page
 
 
 class SearchFiles(Tool):

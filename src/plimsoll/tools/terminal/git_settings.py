@@ -12,7 +12,7 @@ from pathlib import Path
 
 _SECONDS = 10
 _SUBMODULE = "160000"  # the file mode of a submodule in git's index
-_MAX_REPOSITORIES = 50
+_MAX_REPOSITORIES = 50  # submodules that are checked
 _OVERRIDDEN = {
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
