@@ -270,7 +270,7 @@ def test_recall_reads_only_the_conversation_that_asks(history: HistoryCompactor)
 
 
 def test_recall_in_a_conversation_with_the_same_first_message_finds_nothing_of_another_one() -> None:
-    with HistoryCompactor(window=WINDOW, protect_last_n=4, recall=True, most_conversations=2) as history:
+    with HistoryCompactor(window=WINDOW, protect_last_n=4, recall=True, max_conversations=2) as history:
         first = history.view(CHAT, LOG, system=[SYSTEM], force=True)
         history.replaced(CHAT, first)
         # The original is forgotten, and what the host stores in its place is used again.
@@ -366,7 +366,7 @@ def test_asynchronous_hosts_get_the_same_views(history: HistoryCompactor) -> Non
 
 
 def test_the_least_used_conversation_is_forgotten() -> None:
-    with HistoryCompactor(window=WINDOW, protect_last_n=4, most_conversations=2) as history:
+    with HistoryCompactor(window=WINDOW, protect_last_n=4, max_conversations=2) as history:
         asked = requests(LOG)[-1]
         first = history.view(CHAT, asked, conversation="a")
         assert history.view(CHAT, asked, conversation="a").event is None
@@ -420,6 +420,6 @@ def test_an_adapter_without_its_host_names_the_extra(
 
 
 def test_a_wrong_option_is_refused_with_its_value() -> None:
-    for wrong in ({"window": 0}, {"threshold": 1.5}, {"protect_last_n": 0}, {"most_conversations": 0}):
+    for wrong in ({"window": 0}, {"threshold": 1.5}, {"protect_last_n": 0}, {"max_conversations": 0}):
         with pytest.raises(SettingError, match=str(next(iter(wrong.values())))):
             HistoryCompactor(**wrong)

@@ -31,13 +31,13 @@ class PlimsollStrategy:
         self.history = HistoryCompactor(**options)
         self._codec = AgentFrameworkCodec()
         self._system = [message_of("system", [text_part(instructions)])] if instructions else []
-        known = [one for one in tools if isinstance(one, FunctionTool)]
-        self._tools = [function_tool(one.name, one.description, one.parameters()) for one in known]
+        known = [tool for tool in tools if isinstance(tool, FunctionTool)]
+        self._tools = [function_tool(item.name, item.description, item.parameters()) for item in known]
 
     @property
     def tools(self) -> list[Any]:
         """Tools for the agent: `compact_context`, and `recall` with the option `recall=True`."""
-        return [self._tool(one["function"]) for one in self.history.tool_definitions]
+        return [self._tool(definition["function"]) for definition in self.history.tool_definitions]
 
     def _tool(self, function: dict[str, Any]) -> Any:
         async def answer(**arguments: Any) -> str:
@@ -48,28 +48,28 @@ class PlimsollStrategy:
 
     async def __call__(self, messages: list[Any]) -> bool:
         """Change the list of this run, so that the included messages are the view."""
-        given = [one for one in messages if not one.additional_properties.get(WRITTEN)]
-        view = await self.history.view_async(self._codec, given, system=self._system, tools=self._tools)
+        own = [message for message in messages if not message.additional_properties.get(WRITTEN)]
+        view = await self.history.view_async(self._codec, own, system=self._system, tools=self._tools)
         if not view.changed:
             return False
         note = [HostMessage("system", [NOTE], additional_properties={WRITTEN: True})]
-        messages[:] = [*(note if view.has_note and self._system else []), *_marked(given, view.messages)]
+        messages[:] = [*(note if view.has_note and self._system else []), *_marked(own, view.messages)]
         return True
 
 
-def _marked(given: Sequence[Any], view: Sequence[Any]) -> list[Any]:
+def _marked(before: Sequence[Any], view: Sequence[Any]) -> list[Any]:
     """The history with the new messages inserted; copies get the marks, so stored messages get none."""
-    place = {id(one): n for n, one in enumerate(given)}
+    place = {id(item): n for n, item in enumerate(before)}
     result, at = [], 0
-    for one in view:
-        n = place.get(id(one))
+    for message in view:
+        n = place.get(id(message))
         if n is None:
-            result.append(one)
+            result.append(message)
             continue
-        result += [_copied(gone, excluded=True) for gone in given[at:n]]
-        result.append(_copied(one, excluded=False))
+        result += [_copied(gone, excluded=True) for gone in before[at:n]]
+        result.append(_copied(message, excluded=False))
         at = n + 1
-    return [*result, *(_copied(gone, excluded=True) for gone in given[at:])]
+    return [*result, *(_copied(gone, excluded=True) for gone in before[at:])]
 
 
 def _copied(message: Any, *, excluded: bool) -> Any:

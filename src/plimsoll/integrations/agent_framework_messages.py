@@ -31,25 +31,27 @@ class AgentFrameworkCodec:
 
     def decode(self, messages: Sequence[Any]) -> list[HostGroup]:
         """Unsigned reasoning and other contents stay on the host's message."""
-        return [HostGroup(1, _canonical(one)) for one in messages]
+        return [HostGroup(1, _canonical(message)) for message in messages]
 
     def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
         """New messages, marked so that they are not mistaken for the history."""
         marked = {WRITTEN: True}
         return [
-            HostMessage(one.message["role"], _contents(one), additional_properties=dict(marked))
-            for one in written
+            HostMessage(message.message["role"], _contents(message), additional_properties=dict(marked))
+            for message in written
         ]
 
 
 def _canonical(message: Any) -> list[Message]:
     contents = list(message.contents)
-    results = [result_of(one.call_id, _result(one)) for one in contents if one.type == "function_result"]
-    calls = [call_of(one.call_id, one.name, one.arguments) for one in contents if one.type == "function_call"]
-    said = [part for one in contents if (part := _part(one))]
-    thinking = [found for one in contents if (found := _thought(one))]
-    is_said = said or calls or thinking or not results
-    return [*results, *([message_of(message.role, said, calls, thinking)] if is_said else [])]
+    results = [result_of(item.call_id, _result(item)) for item in contents if item.type == "function_result"]
+    calls = [
+        call_of(item.call_id, item.name, item.arguments) for item in contents if item.type == "function_call"
+    ]
+    parts = [part for item in contents if (part := _part(item))]
+    thinking = [found for item in contents if (found := _thought(item))]
+    is_said = parts or calls or thinking or not results
+    return [*results, *([message_of(message.role, parts, calls, thinking)] if is_said else [])]
 
 
 def _thought(content: Any) -> dict[str, Any] | None:
@@ -69,7 +71,7 @@ def _part(content: Any) -> Part | None:
 
 
 def _result(content: Any) -> list[Part]:
-    found = [part for one in content.items or () if (part := _part(one))]
+    found = [part for item in content.items or () if (part := _part(item))]
     return found or [text_part("" if content.result is None else str(content.result))]
 
 
@@ -77,17 +79,17 @@ def _contents(written: WrittenMessage[Any]) -> list[Any]:
     message = written.message
     if message["role"] == "tool":
         return [Content.from_function_result(message["tool_call_id"], result=text_of(message))]
-    before = [one for host in written.originals for one in host.contents if one.type != "function_result"]
+    before = [part for host in written.originals for part in host.contents if part.type != "function_result"]
     parts = parts_of(message)
     new: dict[str, list[Any]] = {
         "text": [Content.from_text(part["text"]) for part in parts if part.get("text")],
-        "image_url": [one for one in before if _kind(one) == "image_url" and _part(one) in parts],
+        "image_url": [item for item in before if _kind(item) == "image_url" and _part(item) in parts],
         CALL: [
             Content.from_function_call(call["id"], call_name(call), arguments=arguments_text(call))
             for call in tool_calls(message)
         ],
     }
-    return with_blocks([one for one in before if still_thought(message, _thought(one))], _kind, new)
+    return with_blocks([item for item in before if still_thought(message, _thought(item))], _kind, new)
 
 
 def _kind(content: Any) -> str:

@@ -115,7 +115,7 @@ class ArchivedItems:
 
     async def _read(self, archive: Archive, session: Session) -> list[Item]:
         stored = await archive.messages(session.id)
-        return [item for one in stored for item in self._restored(one.message)]
+        return [item for entry in stored for item in self._restored(entry.message)]
 
     def _stored(self, item: Item) -> Message:
         """The message for an item; includes the item itself if the message does not restore its exact bytes."""
@@ -140,11 +140,11 @@ class ArchivedItems:
             return await archive.session(self._session)
         offset, found = 0, list[Session]()
         while page := await archive.sessions(limit=_PAGE, offset=offset):
-            found += [one for one in page if one.title == self._name and one.engine == _ENGINE]
+            found += [entry for entry in page if entry.title == self._name and entry.engine == _ENGINE]
             offset += len(page)
         if not found:
             return await self._begin(archive)
-        newest = max(found, key=lambda one: (one.created, one.id))
+        newest = max(found, key=lambda item: (item.created, item.id))
         self._session = newest.id
         return newest
 

@@ -28,47 +28,49 @@ class BedrockCodec:
 
     def decode(self, messages: Sequence[Any]) -> list[HostGroup]:
         """A user message may be several tool results and a request."""
-        return [HostGroup(1, list(_canonical(one["role"], one["content"]))) for one in messages]
+        return [HostGroup(1, list(_canonical(message["role"], message["content"]))) for message in messages]
 
     def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
         """Neighbouring messages of one role become one message, as Bedrock requires."""
-        runs = groupby(written, key=lambda one: one.message.get("role") == "assistant")
+        runs = groupby(written, key=lambda item: item.message.get("role") == "assistant")
         return [
             {
                 "role": "assistant" if is_assistant else "user",
-                "content": [block for one in run for block in _blocks(one)],
+                "content": [block for item in run for block in _blocks(item)],
             }
             for is_assistant, run in runs
         ]
 
 
-def alternating(messages: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+def alternating(messages: Sequence[Any], originals: Sequence[Any]) -> list[Any]:
     """The messages of a view; new messages are merged with a neighbour of the same role.
 
     Bedrock requires alternating roles, and a summary may follow a tool result, which has the user role here.
     """
-    own = {id(one) for one in given}
+    own = {id(item) for item in originals}
     joined: list[Any] = []
     is_own = True
-    for one in messages:
-        if joined and joined[-1]["role"] == one["role"] and not (is_own and id(one) in own):
-            joined[-1] = {**joined[-1], "content": [*joined[-1]["content"], *one["content"]]}
+    for message in messages:
+        if joined and joined[-1]["role"] == message["role"] and not (is_own and id(message) in own):
+            joined[-1] = {**joined[-1], "content": [*joined[-1]["content"], *message["content"]]}
             is_own = False
         else:
-            joined.append(one)
-            is_own = id(one) in own
+            joined.append(message)
+            is_own = id(message) in own
     return joined
 
 
 def _canonical(role: str, blocks: Sequence[Any]) -> Iterator[Message]:
     results = [block["toolResult"] for block in blocks if "toolResult" in block]
     uses = [block["toolUse"] for block in blocks if "toolUse" in block]
-    for one in results:
-        yield result_of(one["toolUseId"], bedrock_parts(one["content"]), failed=one.get("status") == "error")
-    said = bedrock_parts(blocks)
-    if said or uses or not results:
-        calls = [call_of(one["toolUseId"], one["name"], one["input"]) for one in uses]
-        yield message_of(role, said, calls, [found for one in blocks if (found := _thought(one))])
+    for result in results:
+        yield result_of(
+            result["toolUseId"], bedrock_parts(result["content"]), failed=result.get("status") == "error"
+        )
+    content = bedrock_parts(blocks)
+    if content or uses or not results:
+        calls = [call_of(use["toolUseId"], use["name"], use["input"]) for use in uses]
+        yield message_of(role, content, calls, [found for block in blocks if (found := _thought(block))])
 
 
 def _thought(block: Any) -> dict[str, Any] | None:
@@ -76,8 +78,8 @@ def _thought(block: Any) -> dict[str, Any] | None:
     reasoning = block.get("reasoningContent") or {}
     if data := reasoning.get("redactedContent"):
         return redacted_thought(base64.b64encode(data).decode() if isinstance(data, bytes) else str(data))
-    said = reasoning.get("reasoningText") or {}
-    return thought(said.get("text") or "", said["signature"]) if said.get("signature") else None
+    text = reasoning.get("reasoningText") or {}
+    return thought(text.get("text") or "", text["signature"]) if text.get("signature") else None
 
 
 def bedrock_parts(blocks: Sequence[Any]) -> list[Part]:
@@ -104,7 +106,7 @@ def _kind(block: Any) -> str:
 def _blocks(written: WrittenMessage[Any]) -> list[Any]:
     """The blocks of one message; unchanged ones are the host's own."""
     message = written.message
-    before = [block for one in written.originals for block in one["content"]]
+    before = [block for original in written.originals for block in original["content"]]
     if message.get("role") == "tool":
         return [{"toolResult": _result(message, before)}]
     parts = parts_of(message)
@@ -117,13 +119,13 @@ def _blocks(written: WrittenMessage[Any]) -> list[Any]:
         "image_url": [block for block in before if "image" in block and _part(block) in parts],
         CALL: uses,
     }
-    own = [one for one in before if "toolResult" not in one and still_thought(message, _thought(one))]
+    own = [item for item in before if "toolResult" not in item and still_thought(message, _thought(item))]
     return with_blocks(own, _kind, new)
 
 
 def _result(message: Message, before: Sequence[Any]) -> dict[str, Any]:
     call_id = message["tool_call_id"]
-    own = [one for block in before if (one := block.get("toolResult", {})).get("toolUseId") == call_id]
+    own = [found for block in before if (found := block.get("toolResult", {})).get("toolUseId") == call_id]
     if own and content_from(bedrock_parts(own[0]["content"])) == message["content"]:
         kept: dict[str, Any] = own[0]
         return kept

@@ -53,7 +53,7 @@ class PlimsollSessionStore:
         """The sessions of a project and when they were last written, in milliseconds since 1970."""
         found = await self._on_loop(self._below(f"{project_key}/"))
         return [
-            {"session_id": rest, "mtime": int(one.updated * 1000)} for rest, one in found if "/" not in rest
+            {"session_id": rest, "mtime": int(item.updated * 1000)} for rest, item in found if "/" not in rest
         ]
 
     async def list_subkeys(self, key: Mapping[str, str]) -> list[str]:
@@ -87,12 +87,12 @@ class PlimsollSessionStore:
             return None
         lines, first = [], 1
         while page := await archive.messages(session, first, first + _PAGE - 1):
-            lines += [one.message[_LINE] for one in page if _LINE in one.message]
+            lines += [entry.message[_LINE] for entry in page if _LINE in entry.message]
             first += _PAGE
         return lines
 
     async def _delete(self, key: Mapping[str, str]) -> None:
-        below = [] if key.get("subpath") else [one.id for _, one in await self._below(f"{_title(key)}/")]
+        below = [] if key.get("subpath") else [item.id for _, item in await self._below(f"{_title(key)}/")]
         own = await self._find(_title(key))
         for session in [*below, *([own] if own else [])]:
             await (await self._archive()).delete(session)
@@ -100,15 +100,15 @@ class PlimsollSessionStore:
 
     async def _find(self, title: str) -> str | None:
         if title not in self._ids:
-            self._ids |= {one.title: one.id for _, one in await self._below("")}
+            self._ids |= {item.title: item.id for _, item in await self._below("")}
         return self._ids.get(title)
 
     async def _below(self, prefix: str) -> list[tuple[str, Session]]:
         """The store's sessions whose titles start with a prefix, each with the rest of its title."""
         archive, found, offset = await self._archive(), list[tuple[str, Session]](), 0
         while page := await archive.sessions(limit=_PAGE, offset=offset):
-            ours = (one for one in page if one.engine == _ENGINE and one.title.startswith(prefix))
-            found += [(one.title.removeprefix(prefix), one) for one in ours]
+            own = (entry for entry in page if entry.engine == _ENGINE and entry.title.startswith(prefix))
+            found += [(our.title.removeprefix(prefix), our) for our in own]
             offset += _PAGE
         return found
 
@@ -119,9 +119,9 @@ def _title(key: Mapping[str, str]) -> str:
 
 def _messages(entry: dict[str, Any]) -> list[Message]:
     """A line as searchable messages; the first one has the line itself."""
-    said = entry.get("message")
+    message = entry.get("message")
     messages: list[Message] = []
-    if isinstance(said, dict) and said.get("role") in ("user", "assistant"):
-        messages = dialect_named("anthropic").canonical([said], 0)
+    if isinstance(message, dict) and message.get("role") in ("user", "assistant"):
+        messages = dialect_named("anthropic").canonical([message], 0)
     first, *rest = messages or [{"role": "system", "content": ""}]
     return [{**first, _LINE: entry}, *rest]

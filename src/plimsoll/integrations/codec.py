@@ -68,4 +68,4 @@ class ChatCodec:
 
     def encode(self, written: Sequence[WrittenMessage[Message]]) -> list[Message]:
         """Changed messages already have their other fields."""
-        return [dict(one.message) for one in written]
+        return [dict(message.message) for message in written]

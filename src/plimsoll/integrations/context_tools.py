@@ -48,7 +48,7 @@ def asked_a_turn_ago(log: Sequence[Message]) -> str | None:
 
 
 def _focus(message: Message, results: Sequence[Message]) -> str | None:
-    answered = {one.get("tool_call_id") for one in results if is_our_answer(one)}
+    answered = {result.get("tool_call_id") for result in results if is_our_answer(result)}
     return focus_of([call for call in tool_calls(message) if call.get("id") in answered])
 
 
@@ -78,7 +78,7 @@ async def tool_answer(
 
 
 async def _read(handle: str, offset: Any, log: Sequence[Message], stored: tuple[Archive, str] | None) -> str:
-    found = next((one for one in log if handle_of(one) == handle), None)
+    found = next((message for message in log if handle_of(message) == handle), None)
     if found is None and stored is not None:
         archive, session = stored
         matches = await archive.find_by_handle(handle, id=session, limit=1)
@@ -104,7 +104,7 @@ async def _search(query: str, log: Sequence[Message], stored: tuple[Archive, str
 def _in_memory(words: Sequence[str], log: Sequence[Message]) -> list[dict[str, str]]:
     matches: list[dict[str, str]] = []
     # Skip the agent's own searches, which would match first.
-    searches = {call.get("id") for one in log for call in tool_calls(one) if call_name(call) == RECALL}
+    searches = {call.get("id") for item in log for call in tool_calls(item) if call_name(call) == RECALL}
     for message in reversed(log):
         if message.get("tool_call_id") in searches or any(
             call.get("id") in searches for call in tool_calls(message)
@@ -113,7 +113,7 @@ def _in_memory(words: Sequence[str], log: Sequence[Message]) -> list[dict[str, s
         text = text_of(message)
         found = [re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) for word in words]
         if all(found):
-            start = max(0, min(one.start() for one in found if one) - _AROUND)
+            start = max(0, min(item.start() for item in found if item) - _AROUND)
             excerpt = text[start : start + 2 * _AROUND]
             matches.append({"handle": handle_of(message), "role": str(message.get("role")), "text": excerpt})
         if len(matches) == _HITS:

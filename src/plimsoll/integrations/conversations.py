@@ -30,8 +30,8 @@ def chain_of(conversation: str, log: Iterable[Message]) -> list[bytes]:
 class TrackedConversations:
     """The conversations of one adapter; the least recently used is forgotten first."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_conversations: int) -> None:
+        self._max = max_conversations
         self._by_hash: dict[bytes, TrackedConversation] = {}
         self._used: OrderedDict[int, TrackedConversation] = OrderedDict()
 
@@ -56,7 +56,7 @@ class TrackedConversations:
         if conversation.chain:
             # Of several that end alike, the most recently used one continues.
             self._by_hash[conversation.chain[-1]] = conversation
-        while len(self._used) > self._most:
+        while len(self._used) > self._max:
             _, forgotten = self._used.popitem(last=False)
             for digest in forgotten.chain:
                 if self._by_hash.get(digest) is forgotten:

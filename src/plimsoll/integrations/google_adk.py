@@ -30,23 +30,23 @@ class AdkContentCodec:
 
     def decode(self, messages: Sequence[Any]) -> list[HostGroup]:
         """One content may have several function responses."""
-        wire = [_dumped(one) for one in messages]
+        wire = [_dumped(message) for message in messages]
         return [HostGroup(1, self._dialect.canonical(wire, place)) for place in range(len(wire))]
 
     def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
         """Contents for messages that a compaction wrote; signatures of changed calls are dropped."""
-        wire = self._dialect.written([one.message for one in written], "")
-        return [types.Content.model_validate(one) for one in wire]
+        wire = self._dialect.written([message.message for message in written], "")
+        return [types.Content.model_validate(item) for item in wire]
 
     def system(self, config: Any) -> tuple[Message, ...]:
         """The system instruction in canonical form."""
-        given = config.system_instruction
-        wire = {"parts": [{"text": given}]} if isinstance(given, str) else _dumped(given)
+        instruction = config.system_instruction
+        wire = {"parts": [{"text": instruction}]} if isinstance(instruction, str) else _dumped(instruction)
         return self._dialect.lead({"systemInstruction": wire})
 
     def tools(self, config: Any) -> list[dict[str, Any]]:
         """The declared functions in OpenAI form."""
-        return self._dialect.canonical_tools([_dumped(one) for one in config.tools or ()])
+        return self._dialect.canonical_tools([_dumped(tool) for tool in config.tools or ()])
 
 
 class PlimsollPlugin(BasePlugin):
@@ -61,7 +61,10 @@ class PlimsollPlugin(BasePlugin):
     @property
     def tools(self) -> list[Any]:
         """Tools for the agent: `compact_context`, and `recall` with the option `recall=True`."""
-        return [AdkContextTool(self.history, one["function"]) for one in self.history.tool_definitions]
+        return [
+            AdkContextTool(self.history, definition["function"])
+            for definition in self.history.tool_definitions
+        ]
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Send the view instead of the history."""
@@ -79,7 +82,7 @@ class PlimsollPlugin(BasePlugin):
         if view.changed:
             llm_request.contents = view.messages
         if view.has_note:
-            texts = [part["text"] for one in view.system for part in parts_of(one)]
+            texts = [part["text"] for item in view.system for part in parts_of(item)]
             parts = [types.Part(text=text) for text in texts]
             config.system_instruction = types.Content(role="user", parts=parts)
 

@@ -65,13 +65,13 @@ class HistoryCompactor:
         """The tools for the agent, in OpenAI's function format."""
         return tool_definitions(self.options.recall)
 
-    def view(self, codec: MessageCodec[H], messages: Sequence[H], **asked: Any) -> HostView[H]:
+    def view(self, codec: MessageCodec[H], messages: Sequence[H], **options: Any) -> HostView[H]:
         """The view of a history for the model. Blocks; the arguments are those of `view_async`."""
-        groups, inside, request = self._read(codec, messages, **asked)
+        groups, inside, request = self._read(codec, messages, **options)
         served = self._loop.start(self._server.serve(request)).result()
         return self._written(codec, messages, groups, inside, request, served)
 
-    async def view_async(self, codec: MessageCodec[H], messages: Sequence[H], **asked: Any) -> HostView[H]:
+    async def view_async(self, codec: MessageCodec[H], messages: Sequence[H], **options: Any) -> HostView[H]:
         """The view of a history for the model.
 
         Keyword arguments, all optional:
@@ -86,24 +86,24 @@ class HistoryCompactor:
         - `compact`: the focus of the agent's `compact_context` call, if the messages do not contain the call.
         - `limit`: the window that the provider stated in a refusal; it applies to the rest of the conversation.
         """
-        groups, inside, request = self._read(codec, messages, **asked)
+        groups, inside, request = self._read(codec, messages, **options)
         served = await asyncio.wrap_future(self._loop.start(self._server.serve(request)))
         return self._written(codec, messages, groups, inside, request, served)
 
     def view_after_overflow(
-        self, error: Exception, codec: MessageCodec[H], messages: Sequence[H], **asked: Any
+        self, error: Exception, codec: MessageCodec[H], messages: Sequence[H], **options: Any
     ) -> HostView[H]:
         """The view to send after the provider refused a prompt as too long; re-raises other errors."""
-        view = self.view(codec, messages, **asked, force=True, limit=stated_limit(error))
+        view = self.view(codec, messages, **options, force=True, limit=stated_limit(error))
         if not view.compacted:
             raise error
         return view
 
     async def view_after_overflow_async(
-        self, error: Exception, codec: MessageCodec[H], messages: Sequence[H], **asked: Any
+        self, error: Exception, codec: MessageCodec[H], messages: Sequence[H], **options: Any
     ) -> HostView[H]:
         """The same for asynchronous hosts."""
-        view = await self.view_async(codec, messages, **asked, force=True, limit=stated_limit(error))
+        view = await self.view_async(codec, messages, **options, force=True, limit=stated_limit(error))
         if not view.compacted:
             raise error
         return view
@@ -155,12 +155,14 @@ class HistoryCompactor:
         plain = dialect_named("openai").canonical
         groups = [
             HostGroup(
-                group.count, [one for n in range(len(group.messages)) for one in plain(group.messages, n)]
+                group.count, [item for n in range(len(group.messages)) for item in plain(group.messages, n)]
             )
             for group in codec.decode(messages)
         ]
         log = [message for group in groups for message in group.messages]
-        inside = next((n for n, one in enumerate(log) if one.get("role") not in SYSTEM_ROLES), len(log))
+        inside = next(
+            (n for n, message in enumerate(log) if message.get("role") not in SYSTEM_ROLES), len(log)
+        )
         name = model or self.options.model
         request = ViewRequest(
             lead=(*system, *log[:inside]),
@@ -180,7 +182,7 @@ class HistoryCompactor:
     def _written(
         self,
         codec: MessageCodec[H],
-        given: Sequence[H],
+        before: Sequence[H],
         groups: Sequence[HostGroup],
         inside: int,
         request: ViewRequest,
@@ -190,9 +192,9 @@ class HistoryCompactor:
         _CURRENT.set(served.conversation)
         sent = sent_view(request.lead, served.kept, view, self.options.recall)
         return HostView(
-            messages=list(given) if view is None else host_messages(codec, given, groups, inside, sent),
+            messages=list(before) if view is None else host_messages(codec, before, groups, inside, sent),
             system=sent.lead[: len(sent.lead) - inside],
-            canonical=[*sent.lead, *(one.message for one in sent.kept)],
+            canonical=[*sent.lead, *(item.message for item in sent.kept)],
             changed=view is not None,
             tokens=served.tokens,
             event=served.event,

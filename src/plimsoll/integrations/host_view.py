@@ -61,55 +61,58 @@ def sent_view(
     """What is sent: the newest system prompt, with the note after a compaction; handles only with `recall`."""
     if view is None:
         return SentView(tuple(lead), tuple(kept))
-    noted = tuple(with_note(one) if n == 0 and view.has_note else one for n, one in enumerate(lead))
-    sent = (KeptMessage(_readable(one, recall), one.place, one.source) for one in kept)
+    noted = tuple(with_note(item) if n == 0 and view.has_note else item for n, item in enumerate(lead))
+    sent = (KeptMessage(_readable(item, recall), item.place, item.source) for item in kept)
     return SentView(noted, tuple(sent))
 
 
 def host_messages(
-    codec: MessageCodec[H], given: Sequence[H], groups: Sequence[HostGroup], inside: int, sent: SentView
+    codec: MessageCodec[H], messages: Sequence[H], groups: Sequence[HostGroup], inside: int, sent: SentView
 ) -> list[H]:
     """The view as host messages; `inside` counts the system messages among them."""
     ends = list(accumulate(len(group.messages) for group in groups))
     starts = [0, *accumulate(group.count for group in groups)]
-    kept = [*_lead(sent.lead[len(sent.lead) - inside :], groups), *(_moved(one, inside) for one in sent.kept)]
+    kept = [
+        *_lead(sent.lead[len(sent.lead) - inside :], groups),
+        *(_moved(item, inside) for item in sent.kept),
+    ]
     group_of = [(n, index) for n, group in enumerate(groups) for index in range(len(group.messages))]
 
-    def written(one: KeptMessage) -> WrittenMessage[H]:
-        source = one.source if one.place is None else one.place
+    def written(kept: KeptMessage) -> WrittenMessage[H]:
+        source = kept.source if kept.place is None else kept.place
         if source is None:
-            return WrittenMessage(one.message)
+            return WrittenMessage(kept.message)
         group, index = group_of[source]
-        return WrittenMessage(one.message, tuple(given[starts[group] : starts[group + 1]]), index)
+        return WrittenMessage(kept.message, tuple(messages[starts[group] : starts[group + 1]]), index)
 
     result: list[H] = []
     for run in runs_of(kept, ends):
         if isinstance(run, int):
-            result += given[starts[run] : starts[run + 1]]
+            result += messages[starts[run] : starts[run + 1]]
         else:
-            result += codec.encode([written(one) for one in run])
+            result += codec.encode([written(item) for item in run])
     return result
 
 
 def _lead(lead: Sequence[Message], groups: Sequence[HostGroup]) -> list[KeptMessage]:
     """The system prompt among the host's messages; its first message may have the note."""
-    given = [message for group in groups for message in group.messages][: len(lead)]
-    pairs = enumerate(zip(lead, given, strict=True))
+    originals = [message for group in groups for message in group.messages][: len(lead)]
+    pairs = enumerate(zip(lead, originals, strict=True))
     return [KeptMessage(new, n if new is old or new == old else None, n) for n, (new, old) in pairs]
 
 
-def _moved(one: KeptMessage, by: int) -> KeptMessage:
+def _moved(kept: KeptMessage, by: int) -> KeptMessage:
     """A message with positions that include the system prompt."""
-    place, source = (None if n is None else n + by for n in (one.place, one.source))
-    return KeptMessage(one.message, place, source)
+    place, source = (None if n is None else n + by for n in (kept.place, kept.source))
+    return KeptMessage(kept.message, place, source)
 
 
-def _readable(one: KeptMessage, recall: bool) -> Message:
+def _readable(kept: KeptMessage, recall: bool) -> Message:
     """A message as its reader sees it: without handles if there is no recall tool."""
-    if one.place is not None:
-        return one.message
-    if isinstance(one.message, OwnSummary):
+    if kept.place is not None:
+        return kept.message
+    if isinstance(kept.message, OwnSummary):
         if recall:
-            return with_text(one.message, f"{text_of(one.message)}\n\n{SUMMARY_LINE}")
-        return without_handle(one.message, is_own=True)
-    return one.message if recall else without_media_handles(without_handle(one.message))
+            return with_text(kept.message, f"{text_of(kept.message)}\n\n{SUMMARY_LINE}")
+        return without_handle(kept.message, is_own=True)
+    return kept.message if recall else without_media_handles(without_handle(kept.message))

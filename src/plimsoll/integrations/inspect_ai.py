@@ -25,31 +25,31 @@ class PlimsollCompaction(CompactionStrategy):
 
     def __init__(self, **options: Any) -> None:
         self.history = HistoryCompactor(**options)
-        given = self.history.options
-        limit = int(given.window * given.threshold) if given.window else given.threshold
+        stated = self.history.options
+        limit = int(stated.window * stated.threshold) if stated.window else stated.threshold
         super().__init__(type="summary", threshold=limit, memory=False)
         self._codec = InspectCodec()
 
     @property
     def tools(self) -> list[Any]:
         """The tool `recall` for the agent, with the option `recall=True`."""
-        functions = [one["function"] for one in self.history.tool_definitions]
-        return [self._tool(one) for one in functions if one["name"] == "recall"]
+        functions = [definition["function"] for definition in self.history.tool_definitions]
+        return [self._tool(function) for function in functions if function["name"] == "recall"]
 
     def _tool(self, function: dict[str, Any]) -> Any:
         async def answer(handle: str = "", query: str = "", offset: int = 0) -> str:
-            asked = {"handle": handle, "query": query, "offset": offset}
-            return await self.history.answer_async(function["name"], asked)
+            arguments = {"handle": handle, "query": query, "offset": offset}
+            return await self.history.answer_async(function["name"], arguments)
 
         described = function["parameters"]["properties"]
-        parameters = {name: one["description"] for name, one in described.items()}
+        parameters = {name: value["description"] for name, value in described.items()}
         return ToolDef(answer, function["name"], function["description"], parameters).as_tool()
 
     async def compact(self, model: Any, messages: list[Any], tools: list[Any]) -> tuple[list[Any], None]:
         """The messages to send from now on; nothing is added to the task's own."""
         schemas = [
-            function_tool(one.name, one.description, one.parameters.model_dump(exclude_none=True))
-            for one in tools
+            function_tool(tool.name, tool.description, tool.parameters.model_dump(exclude_none=True))
+            for tool in tools
         ]
         view = await self.history.view_async(
             self._codec, messages, tools=schemas, model=model.name, force=True

@@ -42,7 +42,7 @@ class InspectCodec:
 
     def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
         """A changed message keeps its id, by which Inspect identifies it."""
-        return [_host_message(one) for one in written]
+        return [_host_message(message) for message in written]
 
 
 def _canonical(message: Any) -> Message:
@@ -52,9 +52,9 @@ def _canonical(message: Any) -> Message:
         failed = message.error is not None
         return result_of(call_id, parts, name=message.function or "", failed=failed)
     calls = [
-        call_of(one.id, one.function, one.arguments) for one in getattr(message, "tool_calls", None) or ()
+        call_of(item.id, item.function, item.arguments) for item in getattr(message, "tool_calls", None) or ()
     ]
-    thinking = [found for one in _contents(message) if (found := _thought(one))]
+    thinking = [found for part in _contents(message) if (found := _thought(part))]
     return message_of(message.role, parts, calls, thinking)
 
 
@@ -76,7 +76,7 @@ def _thought(content: Any) -> dict[str, Any] | None:
 def _parts(content: Any) -> list[Part]:
     if isinstance(content, str):
         return [text_part(content)] if content else []
-    return [part for one in content if (part := _part(one))]
+    return [part for item in content if (part := _part(item))]
 
 
 def _part(content: Any) -> Part | None:
@@ -92,8 +92,8 @@ def _kind(content: Any) -> str:
 
 def _changed(message: Message, before: Any) -> Any:
     """The content of a changed message; what a chat dict cannot express is the host's own."""
-    own = [one for one in _contents(before) if still_thought(message, _thought(one))]
-    if all(_kind(one) for one in own) and not isinstance(message.get("content"), list):
+    own = [part for part in _contents(before) if still_thought(message, _thought(part))]
+    if all(_kind(item) for item in own) and not isinstance(message.get("content"), list):
         return message.get("content") or ""
     parts = parts_of(message)
     texts = [part for part in parts if part.get("type") != "image_url"]
@@ -105,7 +105,7 @@ def _changed(message: Message, before: Any) -> Any:
 
 
 def _image(part: Part, own: Sequence[Any]) -> Any:
-    return next((one for one in own if _part(one) == part), None) or _content(part)
+    return next((item for item in own if _part(item) == part), None) or _content(part)
 
 
 def _host_message(written: WrittenMessage[Any]) -> Any:

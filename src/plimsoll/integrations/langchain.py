@@ -36,24 +36,26 @@ class PlimsollMiddleware(AgentMiddleware):
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Send the view; after an overflow, a smaller one."""
-        asked = _asked(request)
-        view = self.history.view(self._codec, request.messages, **asked)
+        options = _asked(request)
+        view = self.history.view(self._codec, request.messages, **options)
         try:
             response = handler(_with_view(request, view))
         except Exception as error:
-            view = self.history.view_after_overflow(error, self._codec, request.messages, **asked)
+            view = self.history.view_after_overflow(error, self._codec, request.messages, **options)
             response = handler(_with_view(request, view))
         self.history.observe(view, _prompt_tokens(response))
         return response
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """The same for `ainvoke` and `astream`."""
-        asked = _asked(request)
-        view = await self.history.view_async(self._codec, request.messages, **asked)
+        options = _asked(request)
+        view = await self.history.view_async(self._codec, request.messages, **options)
         try:
             response = await handler(_with_view(request, view))
         except Exception as error:
-            view = await self.history.view_after_overflow_async(error, self._codec, request.messages, **asked)
+            view = await self.history.view_after_overflow_async(
+                error, self._codec, request.messages, **options
+            )
             response = await handler(_with_view(request, view))
         self.history.observe(view, _prompt_tokens(response))
         return response
@@ -63,14 +65,19 @@ class PlimsollMiddleware(AgentMiddleware):
             return self.history.answer(COMPACT, {"focus": focus})
 
         def recall(runtime: ToolRuntime, query: str = "", handle: str = "", offset: int = 0) -> str:
-            log = [one for group in self._codec.decode(runtime.state["messages"]) for one in group.messages]
+            log = [
+                message
+                for group in self._codec.decode(runtime.state["messages"])
+                for message in group.messages
+            ]
             return self.history.answer(RECALL, {"query": query, "handle": handle, "offset": offset}, log)
 
         functions: list[Callable[..., str]] = [compact_context]
         functions += [recall] if self.history.options.recall else []
         descriptions = {name: definition_of(name)["function"]["description"] for name in (COMPACT, RECALL)}
         return [
-            StructuredTool.from_function(one, description=descriptions[one.__name__]) for one in functions
+            StructuredTool.from_function(function, description=descriptions[function.__name__])
+            for function in functions
         ]
 
 
@@ -95,5 +102,5 @@ def _with_view(request: Any, view: HostView[BaseMessage]) -> Any:
 
 def _prompt_tokens(response: Any) -> int:
     """The provider's token count for the prompt; 0 if not reported."""
-    found = [getattr(one, "usage_metadata", None) or {} for one in getattr(response, "result", [response])]
+    found = [getattr(item, "usage_metadata", None) or {} for item in getattr(response, "result", [response])]
     return next((int(usage.get("input_tokens") or 0) for usage in found), 0)

@@ -25,7 +25,7 @@ class LangChainCodec:
 
     def encode(self, written: Sequence[WrittenMessage[BaseMessage]]) -> list[BaseMessage]:
         """Copies of the originals with the new content, and new messages."""
-        return [_changed(one) for one in written]
+        return [_changed(message) for message in written]
 
 
 def canonical(message: BaseMessage) -> Message:
@@ -36,15 +36,15 @@ def canonical(message: BaseMessage) -> Message:
     return {**found, "is_error": True} if getattr(message, "status", "") == "error" else found
 
 
-def _changed(one: WrittenMessage[BaseMessage]) -> BaseMessage:
+def _changed(written: WrittenMessage[BaseMessage]) -> BaseMessage:
     """A copy of the original with new content and calls, which keeps its id and metadata; or a new message."""
-    plain = {key: value for key, value in one.message.items() if key != "is_error"}
+    plain = {key: value for key, value in written.message.items() if key != "is_error"}
     made: BaseMessage = convert_to_messages([plain])[0]
-    if not isinstance(one.original, type(made)):
+    if not isinstance(written.original, type(made)):
         return made
     calls = {"tool_calls": made.tool_calls} if isinstance(made, AIMessage) else {}
-    content = _content(one.message.get("content"), one.original.content)
-    return one.original.model_copy(update={"content": content, **calls})
+    content = _content(written.message.get("content"), written.original.content)
+    return written.original.model_copy(update={"content": content, **calls})
 
 
 def _content(content: Any, own: Any) -> Any:
@@ -53,4 +53,4 @@ def _content(content: Any, own: Any) -> Any:
         return content or ""
     blocks = [block for block in own if isinstance(block, dict)]
     texts = {block.get("text"): block for block in blocks if block.get("type") == "text"}
-    return [texts.get(one.get("text"), one) if one.get("type") == "text" else one for one in content]
+    return [texts.get(part.get("text"), part) if part.get("type") == "text" else part for part in content]

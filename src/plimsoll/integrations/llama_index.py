@@ -52,8 +52,8 @@ class PlimsollMemory(BaseMemory):
         plain_options: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        known = [one if hasattr(one, "metadata") else FunctionTool.from_defaults(one) for one in tools]
-        schemas = [one.metadata.to_openai_tool() for one in known] or list(tool_schemas)
+        known = [tool if hasattr(tool, "metadata") else FunctionTool.from_defaults(tool) for tool in tools]
+        schemas = [item.metadata.to_openai_tool() for item in known] or list(tool_schemas)
         history = HistoryCompactor(**{**(plain_options or {}), **options})
         super().__init__(
             messages=list(messages),
@@ -85,9 +85,12 @@ class PlimsollMemory(BaseMemory):
     def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:
         """The view for the model, including the system prompt."""
         prompt = [ChatMessage(role="system", content=self.system_prompt)] if self.system_prompt else []
-        given = [*prompt, *self.messages]
-        asked = {"tools": self.tool_schemas, "compact": asked_a_turn_ago(list(map(canonical, self.messages)))}
-        return self._history.view(LlamaIndexCodec(), given, **asked).messages
+        history = [*prompt, *self.messages]
+        options = {
+            "tools": self.tool_schemas,
+            "compact": asked_a_turn_ago(list(map(canonical, self.messages))),
+        }
+        return self._history.view(LlamaIndexCodec(), history, **options).messages
 
     def get_all(self) -> list[ChatMessage]:
         """Every message."""
@@ -118,13 +121,16 @@ class PlimsollMemory(BaseMemory):
 
         functions = [compact_context, recall] if self._history.options.recall else [compact_context]
         texts = {name: definition_of(name)["function"]["description"] for name in (COMPACT, RECALL)}
-        return [FunctionTool.from_defaults(one, description=texts[one.__name__]) for one in functions]
+        return [
+            FunctionTool.from_defaults(function, description=texts[function.__name__])
+            for function in functions
+        ]
 
 
 def _plain(options: AdapterOptions) -> dict[str, Any]:
     """The options that can be stored: numbers and names, no secrets."""
     plain = (str, int, float, type(None))
-    given = {one.name: getattr(options, one.name) for one in fields(options)}
+    values = {field.name: getattr(options, field.name) for field in fields(options)}
     if urlsplit(options.archive or "").password:
-        del given["archive"]
-    return {name: value for name, value in given.items() if isinstance(value, plain)}
+        del values["archive"]
+    return {name: value for name, value in values.items() if isinstance(value, plain)}

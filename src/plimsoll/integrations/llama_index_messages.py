@@ -28,14 +28,14 @@ class LlamaIndexCodec:
 
     def encode(self, written: Sequence[WrittenMessage[ChatMessage]]) -> list[ChatMessage]:
         """Copies of the originals with the new text, and new messages."""
-        return [_changed(one) for one in written]
+        return [_changed(message) for message in written]
 
 
 def canonical(message: ChatMessage) -> Message:
     """The message in OpenAI's format."""
     calls = _calls(message)
     found: Message = {"role": message.role.value, "content": _content(message) or (None if calls else "")}
-    thinking = [one for block in message.blocks if (one := _thought(block))]
+    thinking = [thought for block in message.blocks if (thought := _thought(block))]
     if thinking:
         found["thinking_blocks"] = thinking
     if calls:
@@ -64,8 +64,8 @@ def _calls(message: ChatMessage) -> list[dict[str, Any]]:
 
 
 def _call(block: Any) -> dict[str, Any]:
-    given = block.tool_kwargs
-    arguments = given if isinstance(given, str) else json.dumps(given)
+    stated = block.tool_kwargs
+    arguments = stated if isinstance(stated, str) else json.dumps(stated)
     return {
         "id": block.tool_call_id,
         "type": "function",
@@ -87,17 +87,17 @@ def _image(block: Any) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _changed(one: WrittenMessage[ChatMessage]) -> ChatMessage:
+def _changed(written: WrittenMessage[ChatMessage]) -> ChatMessage:
     """The original with the new text, without removed images and thinking. Everything else stays."""
-    message, calls = one.message, tool_calls(one.message)
+    message, calls = written.message, tool_calls(written.message)
     text, content = text_of(message), message.get("content")
     images = content if isinstance(content, list) else []
     texts = [TextBlock(text=text)] if text or not (calls or images) else []
-    if one.original is not None:
-        own = [block for block in one.original.blocks if still_thought(message, _thought(block))]
+    if written.original is not None:
+        own = [block for block in written.original.blocks if still_thought(message, _thought(block))]
         kept = [block for block in own if isinstance(block, ImageBlock) and _image(block) in images]
         blocks = with_blocks(own, _kind, {"text": texts, "image": kept})
-        return one.original.model_copy(update={"blocks": blocks})
+        return written.original.model_copy(update={"blocks": blocks})
     made = [
         ToolCallBlock(
             tool_call_id=call.get("id"), tool_name=call_name(call), tool_kwargs=arguments_text(call)

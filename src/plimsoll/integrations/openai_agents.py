@@ -39,19 +39,22 @@ class PlimsollInputFilter:
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """The input with the view."""
-        given, agent = data.model_data, data.agent
-        body = {"input": list(given.input), "instructions": given.instructions or ""}
+        model_data, agent = data.model_data, data.agent
+        body = {"input": list(model_data.input), "instructions": model_data.instructions or ""}
         model = agent.model if isinstance(agent.model, str) else getattr(agent.model, "model", "")
         tools = [_canonical_tool(tool) for tool in agent.tools if isinstance(tool, FunctionTool)]
         request = HostRequest(_ITEMS, body, tools=tools, model=str(model or ""))
         view = await request.view(self.history)
         _VIEW.set(view)
-        return ModelInputData(request.with_view(view)["input"], given.instructions)
+        return ModelInputData(request.with_view(view)["input"], model_data.instructions)
 
     @property
     def tools(self) -> list[FunctionTool]:
         """The tools for the agent."""
-        return [_function_tool(one["function"], self.history) for one in self.history.tool_definitions]
+        return [
+            _function_tool(definition["function"], self.history)
+            for definition in self.history.tool_definitions
+        ]
 
 
 class ArchiveSession:
@@ -102,8 +105,8 @@ class _UsageHooks(RunHooks[Any]):
 
 
 def _message_of(item: dict[str, Any]) -> dict[str, Any]:
-    said = _ITEMS.messages({"input": [{"role": "user", "content": ""}, item]})
-    return _ITEMS.canonical(said, len(said) - 1)[0]
+    messages = _ITEMS.messages({"input": [{"role": "user", "content": ""}, item]})
+    return _ITEMS.canonical(messages, len(messages) - 1)[0]
 
 
 def _items_of(message: dict[str, Any]) -> list[dict[str, Any]]:

@@ -54,7 +54,10 @@ class OpenHandsCodec:
 
     def encode(self, written: Sequence[WrittenMessage[Any]]) -> list[Any]:
         """Events that are sent but never stored."""
-        return [MessageEvent(source="environment", llm_message=_host_message(one.message)) for one in written]
+        return [
+            MessageEvent(source="environment", llm_message=_host_message(message.message))
+            for message in written
+        ]
 
 
 _CODEC = OpenHandsCodec()
@@ -93,19 +96,19 @@ class PlimsollCondenser(CondenserBase):
         seen = await self.history.view_async(_CODEC, view.events, **_asked(view, agent_llm))
         return self._result(view, seen)
 
-    def _result(self, given: Any, seen: HostView[Any]) -> Any:
+    def _result(self, view: Any, seen: HostView[Any]) -> Any:
         if seen.compacted:
             summary = seen.report.whole_summary if seen.report else None
             return Condensation(summary=summary, llm_response_id="plimsoll")
-        if given.unhandled_condensation_request:
+        if view.unhandled_condensation_request:
             raise NoCondensationAvailableException("The request is too long, and nothing is left to compact.")
         return View(events=seen.messages)
 
 
 def _asked(view: Any, llm: Any) -> dict[str, Any]:
     """Other known facts about the request."""
-    prompts = [one for one in view.events[:1] if isinstance(one, SystemPromptEvent)]
-    tools = [tool.to_openai_tool() for one in prompts for tool in one.tools]
+    prompts = [event for event in view.events[:1] if isinstance(event, SystemPromptEvent)]
+    tools = [tool.to_openai_tool() for prompt in prompts for tool in prompt.tools]
     known = {"tools": tools, "force": view.unhandled_condensation_request}
     if llm is None:
         return known
@@ -114,14 +117,14 @@ def _asked(view: Any, llm: Any) -> dict[str, Any]:
 
 def _reported(events: Sequence[Any], llm: Any) -> int | None:
     """The count for this conversation's newest reply: conversations may share a model and its metrics."""
-    replies = (getattr(one, "llm_response_id", None) for one in reversed(events))
-    newest = next((one for one in replies if one), None)
+    replies = (getattr(event, "llm_response_id", None) for event in reversed(events))
+    newest = next((reply for reply in replies if reply), None)
     usages = reversed(llm.metrics.token_usages)
-    return next((one.prompt_tokens for one in usages if one.response_id == newest), None)
+    return next((usage.prompt_tokens for usage in usages if usage.response_id == newest), None)
 
 
 def _canonical(group: list[Any]) -> list[Message]:
-    return [one.to_chat_dict(**_PLAIN) for one in LLMConvertibleEvent.events_to_messages(group)]
+    return [message.to_chat_dict(**_PLAIN) for message in LLMConvertibleEvent.events_to_messages(group)]
 
 
 def _host_message(message: Message) -> Any:

@@ -30,13 +30,13 @@ class AdapterOptions:
     owner: Owner = OPERATOR  # owner of the sessions; recall reads no others
     on_compaction: Callable[[CompactionEvent], None] | None = None  # called on the adapter's own thread
     deadline: float = 180.0  # seconds for one compaction
-    most_conversations: int = 256  # kept in memory; the least recently used is forgotten first
+    max_conversations: int = 256  # kept in memory; the least recently used is forgotten first
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < 1:
             raise SettingError(f"window must be at least 1 token, not {self.window}.")
-        if self.most_conversations < 1:
-            raise SettingError(f"most_conversations must be at least 1, not {self.most_conversations}.")
+        if self.max_conversations < 1:
+            raise SettingError(f"max_conversations must be at least 1, not {self.max_conversations}.")
         self.make_engine(self.model, self.window or DEFAULT_WINDOW)  # reports an invalid number at once
 
     def window_for(self, model: str) -> int:

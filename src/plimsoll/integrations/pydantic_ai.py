@@ -43,8 +43,8 @@ class PlimsollCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """The request with the view."""
-        messages, asked = request_context.messages, _asked(request_context)
-        view = await self.history.view_async(self._codec, messages, **asked)
+        messages, options = request_context.messages, _asked(request_context)
+        view = await self.history.view_async(self._codec, messages, **options)
         self._sent.add(ctx.run_id, view)
         if not view.changed:
             return request_context
@@ -67,8 +67,8 @@ class PlimsollCapability(AbstractCapability[Any]):
         """After an overflow, send the request again with a smaller view."""
         if request_context.attempt > 1:
             raise error
-        asked = _asked(request_context)
-        await self.history.view_after_overflow_async(error, self._codec, ctx.messages, **asked)
+        options = _asked(request_context)
+        await self.history.view_after_overflow_async(error, self._codec, ctx.messages, **options)
         raise RetryModelRequest from error
 
     def get_toolset(self) -> FunctionToolset[Any] | None:
@@ -78,7 +78,7 @@ class PlimsollCapability(AbstractCapability[Any]):
             return await self.history.answer_async(COMPACT, {"focus": focus})
 
         async def recall(ctx: RunContext[Any], query: str = "", handle: str = "", offset: int = 0) -> str:
-            log = [one for group in self._codec.decode(ctx.messages) for one in group.messages]
+            log = [message for group in self._codec.decode(ctx.messages) for message in group.messages]
             arguments = {"query": query, "handle": handle, "offset": offset}
             return await self.history.answer_async(RECALL, arguments, log)
 

@@ -39,7 +39,10 @@ class PydanticAiCodec:
 
     def encode(self, written: Sequence[WrittenMessage[ModelMessage]]) -> list[ModelMessage]:
         """One message for each canonical message; the host joins neighbouring requests."""
-        return [_response(one) if one.message["role"] == "assistant" else _request(one) for one in written]
+        return [
+            _response(message) if message.message["role"] == "assistant" else _request(message)
+            for message in written
+        ]
 
 
 def _canonical(message: ModelMessage) -> Iterator[Message]:
@@ -48,11 +51,11 @@ def _canonical(message: ModelMessage) -> Iterator[Message]:
         return
     calls = [_call(part) for part in message.parts if isinstance(part, ToolCallPart)]
     texts = [part.content for part in message.parts if isinstance(part, TextPart) and part.content]
-    said: Message = {"role": "assistant", "content": "\n\n".join(texts) if texts or not calls else None}
+    canonical: Message = {"role": "assistant", "content": "\n\n".join(texts) if texts or not calls else None}
     thinking = [found for part in message.parts if (found := _thought(part))]
     if thinking:
-        said["thinking_blocks"] = thinking
-    yield {**said, "tool_calls": calls} if calls else said
+        canonical["thinking_blocks"] = thinking
+    yield {**canonical, "tool_calls": calls} if calls else canonical
 
 
 def _thought(part: Any) -> dict[str, Any] | None:
@@ -81,38 +84,38 @@ def _said(part: Any) -> Message:
     content = getattr(part, "content", None)
     if isinstance(content, str) or not isinstance(content, Sequence):
         return {"role": "user", "content": content if isinstance(content, str) else str(content or "")}
-    return {"role": "user", "content": [_part(one) for one in content]}
+    return {"role": "user", "content": [_part(item) for item in content]}
 
 
-def _part(one: Any) -> dict[str, Any]:
-    if isinstance(one, str):
-        return {"type": "text", "text": one}
-    if isinstance(one, ImageUrl):
-        return {"type": "image_url", "image_url": {"url": one.url}}
-    if isinstance(one, BinaryContent) and one.is_image:
-        return {"type": "image_url", "image_url": {"url": one.data_uri}}
-    return {"type": "text", "text": str(getattr(one, "content", None) or f"[{type(one).__name__}]")}
+def _part(content: Any) -> dict[str, Any]:
+    if isinstance(content, str):
+        return {"type": "text", "text": content}
+    if isinstance(content, ImageUrl):
+        return {"type": "image_url", "image_url": {"url": content.url}}
+    if isinstance(content, BinaryContent) and content.is_image:
+        return {"type": "image_url", "image_url": {"url": content.data_uri}}
+    return {"type": "text", "text": str(getattr(content, "content", None) or f"[{type(content).__name__}]")}
 
 
-def _response(one: WrittenMessage[ModelMessage]) -> ModelMessage:
-    text, calls = text_of(one.message), tool_calls(one.message)
+def _response(written: WrittenMessage[ModelMessage]) -> ModelMessage:
+    text, calls = text_of(written.message), tool_calls(written.message)
     texts: list[Any] = [TextPart(text)] if text or not calls else []
     made = [ToolCallPart(call_name(call), arguments_text(call), str(call.get("id"))) for call in calls]
-    if not isinstance(one.original, ModelResponse):
+    if not isinstance(written.original, ModelResponse):
         return ModelResponse([*texts, *made], timestamp=_NEVER)
-    own = [part for part in one.original.parts if still_thought(one.message, _thought(part))]
-    return replace(one.original, parts=with_blocks(own, _kind, {"text": texts, CALL: made}))
+    own = [part for part in written.original.parts if still_thought(written.message, _thought(part))]
+    return replace(written.original, parts=with_blocks(own, _kind, {"text": texts, CALL: made}))
 
 
 def _kind(part: Any) -> str:
     return CALL if isinstance(part, ToolCallPart) else "text" if isinstance(part, TextPart) else ""
 
 
-def _request(one: WrittenMessage[ModelMessage]) -> ModelMessage:
-    origin = one.original
+def _request(written: WrittenMessage[ModelMessage]) -> ModelMessage:
+    origin = written.original
     if not isinstance(origin, ModelRequest):
-        return ModelRequest(_new_parts(one.message), timestamp=_NEVER)
-    return replace(origin, parts=_changed_parts(origin.parts[one.index], one.message))
+        return ModelRequest(_new_parts(written.message), timestamp=_NEVER)
+    return replace(origin, parts=_changed_parts(origin.parts[written.index], written.message))
 
 
 def _changed_parts(part: Any, message: Message) -> list[Any]:
@@ -132,7 +135,7 @@ def _changed_parts(part: Any, message: Message) -> list[Any]:
 
 def _content(entry: dict[str, Any], own: Sequence[Any]) -> Any:
     """A piece of a user message: the host's own object if it has one."""
-    found = next((one for one in own if _part(one) == entry), None)
+    found = next((item for item in own if _part(item) == entry), None)
     if found is not None:
         return found
     if entry.get("type") != "image_url":

@@ -65,7 +65,7 @@ class ViewServer:
 
     def __init__(self, options: AdapterOptions, clock: Callable[[], float]) -> None:
         self._options, self._clock = options, clock
-        self._known = TrackedConversations(options.most_conversations)
+        self._known = TrackedConversations(options.max_conversations)
         self._rules = CompactionRules(background=False, deadline=options.deadline)
         self._archive = LazyArchive(options.archive) if options.archive else None
 

@@ -72,12 +72,12 @@ class PlimsollModel(Model):
     @property
     def tools(self) -> list[Tool]:
         """The tools for the agent."""
-        return [_tool(one["function"], self.history) for one in self.history.tool_definitions]
+        return [_tool(definition["function"], self.history) for definition in self.history.tool_definitions]
 
     def _view(self, messages: list[ChatMessage], named: dict[str, Any]) -> HostView[ChatMessage]:
-        asked = {**self._asked(named), "compact": asked_focus(messages)}
+        options = {**self._asked(named), "compact": asked_focus(messages)}
         _NEWEST.set(tuple(messages))
-        return self.history.view(self._codec, messages, **asked)
+        return self.history.view(self._codec, messages, **options)
 
     def _asked(self, named: dict[str, Any]) -> dict[str, Any]:
         tools = named.get("tools_to_call_from") or []
@@ -98,9 +98,9 @@ def _tool(function: dict[str, Any], history: HistoryCompactor) -> Tool:
             newest = _NEWEST.get()
             if newest is None:
                 return f"{self.name} does nothing here: it works in a ToolCallingAgent, not in code."
-            given = {key: value for key, value in arguments.items() if value}
+            stated = {key: value for key, value in arguments.items() if value}
             # A handle is that of a message as it was sent; a search needs the host's own messages.
-            log = None if given.get("handle") else searched(newest)
-            return history.answer(self.name, given, log)
+            log = None if stated.get("handle") else searched(newest)
+            return history.answer(self.name, stated, log)
 
     return ContextTool()

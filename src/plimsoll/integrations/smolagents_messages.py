@@ -26,7 +26,10 @@ class SmolagentsCodec:
 
     def encode(self, written: Sequence[WrittenMessage[ChatMessage]]) -> list[ChatMessage]:
         """One message each; the host needs parts to join neighbours."""
-        return [ChatMessage(MessageRole(one.message["role"]), parts_of(one.message)) for one in written]
+        return [
+            ChatMessage(MessageRole(message.message["role"]), parts_of(message.message))
+            for message in written
+        ]
 
 
 def asked_focus(messages: Sequence[ChatMessage]) -> str | None:
@@ -35,7 +38,7 @@ def asked_focus(messages: Sequence[ChatMessage]) -> str | None:
         return None
     if not is_our_answer({"role": "tool", "content": messages[-1].content}):
         return None
-    newest = next((one for one in reversed(messages) if one.role == MessageRole.TOOL_CALL), None)
+    newest = next((message for message in reversed(messages) if message.role == MessageRole.TOOL_CALL), None)
     return focus_of(_calls(newest)) if newest is not None else None
 
 
@@ -57,12 +60,12 @@ def searched(messages: Sequence[ChatMessage]) -> list[Message]:
     """What a search reads: each message on its own, without the agent's earlier searches and their results."""
     found: list[Message] = []
     is_search = False
-    for one in messages:
-        if one.role == MessageRole.TOOL_CALL:
-            names = {call_name(call) for call in _calls(one)}
+    for message in messages:
+        if message.role == MessageRole.TOOL_CALL:
+            names = {call_name(call) for call in _calls(message)}
             is_search = names == {RECALL}
-        if not (is_search and one.role in (MessageRole.TOOL_CALL, MessageRole.TOOL_RESPONSE)):
-            found.append(_joined([one]))
+        if not (is_search and message.role in (MessageRole.TOOL_CALL, MessageRole.TOOL_RESPONSE)):
+            found.append(_joined([message]))
     return found
 
 

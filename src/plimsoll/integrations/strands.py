@@ -44,7 +44,7 @@ class PlimsollConversationManager(ConversationManager):
     @property
     def tools(self) -> list[Any]:
         """Tools for the agent: `compact_context`, and `recall` with the option `recall=True`."""
-        return [self._tool(one["function"]) for one in self.history.tool_definitions]
+        return [self._tool(definition["function"]) for definition in self.history.tool_definitions]
 
     def _tool(self, function: dict[str, Any]) -> Any:
         async def answer(use: Any, **_: Any) -> dict[str, Any]:
@@ -65,10 +65,10 @@ class PlimsollConversationManager(ConversationManager):
         registry.add_callback(AfterModelCallEvent, self._observe)
 
     async def _shorten(self, context: Any) -> Any:
-        given = context.system_prompt or []
-        prompt = [{"text": given}] if isinstance(given, str) else list(given)
+        system_prompt = context.system_prompt or []
+        prompt = [{"text": system_prompt}] if isinstance(system_prompt, str) else list(system_prompt)
         specs = context.tool_specs or ()
-        asked = {
+        options = {
             "system": [message_of("system", bedrock_parts(prompt))] if prompt else (),
             "tools": [function_tool(s["name"], s["description"], s["inputSchema"]["json"]) for s in specs],
             "model": str((context.model.get_config() or {}).get("model_id") or ""),
@@ -76,9 +76,11 @@ class PlimsollConversationManager(ConversationManager):
         running = self._of(context.agent)
         error, running.overflow = running.overflow, None
         if error is None:
-            view = await self.history.view_async(self._codec, context.messages, **asked)
+            view = await self.history.view_async(self._codec, context.messages, **options)
         else:
-            view = await self.history.view_after_overflow_async(error, self._codec, context.messages, **asked)
+            view = await self.history.view_after_overflow_async(
+                error, self._codec, context.messages, **options
+            )
         running.sent = view
         if view.has_note:
             context = context.replace(system_prompt=[*prompt, {"text": NOTE}])

@@ -84,7 +84,7 @@ class TrackedConversation:
 
     def messages(self, view: LogView | None) -> list[Message]:
         """What the model sees, in canonical form; the same objects each time."""
-        return [*(view.lead if view else self.lead), *(one.message for one in self.kept(view))]
+        return [*(view.lead if view else self.lead), *(entry.message for entry in self.kept(view))]
 
     def view_tokens(self, view: LogView | None) -> int:
         """Estimated tokens of the view, without the system prompt."""
@@ -98,10 +98,13 @@ class TrackedConversation:
 
     def show(self, before: LogView | None, compacted: Sequence[Message]) -> LogView:
         """The view after a compaction of the previous one."""
-        lead = [one for one in compacted[: len(self.lead)] if one.get("role") in SYSTEM_ROLES]
+        lead = [message for message in compacted[: len(self.lead)] if message.get("role") in SYSTEM_ROLES]
         after, known = compacted[len(lead) :], self.kept(before)
-        places = match_messages([one.message for one in known], after)
-        kept = [_kept(one, known[n] if n is not None else None) for one, n in zip(after, places, strict=True)]
+        places = match_messages([entry.message for entry in known], after)
+        kept = [
+            _kept(message, known[n] if n is not None else None)
+            for message, n in zip(after, places, strict=True)
+        ]
         through = len(self.log)
         while kept and through and kept[-1].place == through - 1:
             kept.pop()
@@ -109,9 +112,9 @@ class TrackedConversation:
         view = LogView(
             lead=tuple(lead),
             kept=tuple(kept),
-            tokens=sum(estimate_message_tokens(one.message) for one in kept),
+            tokens=sum(estimate_message_tokens(entry.message) for entry in kept),
             through=through,
-            whole=frozenset(one.place for one in kept if one.place is not None),
+            whole=frozenset(entry.place for entry in kept if entry.place is not None),
             made_at=len(self.log),
             answered=answered_through(self.log),
         )
@@ -135,7 +138,7 @@ class TrackedConversation:
         views, shared = [view for view in self.views if is_shared(view, place)], set(self.chain[:place])
         # Messages that the host has dropped belong to the summary that replaced them: without that summary, the
         # branch is a different conversation that only starts with the same words.
-        is_same = not self.removed or any(isinstance(one, OwnSummary) for one in self.log[:place])
+        is_same = not self.removed or any(isinstance(message, OwnSummary) for message in self.log[:place])
         if not is_same:
             views, shared = [], set()
         return TrackedConversation(
@@ -157,7 +160,10 @@ class TrackedConversation:
     ) -> "TrackedConversation":
         """The conversation for a host whose history is now the view, in the form of `log`."""
         # The summary is still recognised as ours, whatever the host's form of it is.
-        own = [OwnSummary(one) if is_summary(one) and not _was_said(one, self.log) else one for one in log]
+        own = [
+            OwnSummary(message) if is_summary(message) and not _was_said(message, self.log) else message
+            for message in log
+        ]
         return TrackedConversation(
             lead=view.lead if view else self.lead,
             chain=list(chain),
@@ -186,13 +192,13 @@ class TrackedConversation:
         """The messages of the log that are not verbatim in a view."""
         if view is None:
             return []
-        gone = (one for place, one in enumerate(self.log[: view.through]) if place not in view.whole)
-        return [one for one in gone if not isinstance(one, OwnSummary)]
+        gone = (message for place, message in enumerate(self.log[: view.through]) if place not in view.whole)
+        return [message for message in gone if not isinstance(message, OwnSummary)]
 
 
 def _was_said(message: Message, log: Sequence[Message]) -> bool:
     """Whether the log has a real message with the same text as this summary."""
-    return any(one == message and not isinstance(one, OwnSummary) for one in log)
+    return any(item == message and not isinstance(item, OwnSummary) for item in log)
 
 
 def _kept(message: Message, before: KeptMessage | None) -> KeptMessage:

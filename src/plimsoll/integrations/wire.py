@@ -21,7 +21,7 @@ class WireCodec:
 
     def encode(self, written: Sequence[WrittenMessage[dict[str, Any]]]) -> list[dict[str, Any]]:
         """The messages in wire format."""
-        return self._dialect.written([one.message for one in written], self._model)
+        return self._dialect.written([message.message for message in written], self._model)
 
 
 class HostRequest:
