@@ -157,7 +157,7 @@ def test_a_process_that_was_killed_while_idle_is_replaced(workers: Workers) -> N
 
 
 def test_a_job_that_takes_too_long_is_ended() -> None:
-    pool = Workers(1, longest=0.5)
+    pool = Workers(1, job_seconds=0.5)
     with pytest.raises(WorkerDied, match=r"took more than 0\.5 s"):
         pool.run(signal.pause)
     pool.close()

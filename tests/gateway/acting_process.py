@@ -8,7 +8,7 @@ from typing import Any
 
 from plimsoll.archive import OPERATOR, Archive
 from plimsoll.archive.sqlite import SqliteStore
-from plimsoll.sessions.actions import acting
+from plimsoll.sessions.actions import open_actions
 from plimsoll.sessions.view_edits import summary_item
 
 EDITED = "## Goal\nfix the loader\n## Critical Context\n- The port is secret."
@@ -31,7 +31,7 @@ async def steps(home: Path, id: str, first: int, count: int) -> None:
     """Some of the actions, one after the other."""
     store = await SqliteStore.open(home / "archive.db")
     for name, arguments in STEPS[first : first + count]:
-        async with acting(store.for_owner(OPERATOR), id, OPERATOR) as actions:
+        async with open_actions(store.for_owner(OPERATOR), id, OPERATOR) as actions:
             if name == "edit_summary":
                 await actions.edit_summary(*arguments, node=await summary_node(actions.archive, id))
             else:

@@ -9,7 +9,7 @@ from message_builders import user
 from plimsoll.archive import OPERATOR, CompactionEvent, ViewItem, draft_of
 from plimsoll.archive.sqlite import SqliteStore
 from plimsoll.context.compressor.assemble import summary_message
-from plimsoll.sessions import SessionActions, acting
+from plimsoll.sessions import SessionActions, open_actions
 
 SUMMARY = summary_message("## Goal\nLoad the ship.\n## Progress\n### Done\n- nothing", "user")
 DROPPED = 10
@@ -36,7 +36,7 @@ async def forked(folder: Path, model: str, at: int) -> list[ViewItem]:
         after = [*said[:3], SUMMARY, *said[8:15], shortened, said[16]]
         draft = draft_of(id, await archive.view(id), await archive.items(id), after)
         await archive.commit_compaction(id, draft, CompactionEvent("threshold", "compressor"))
-        async with acting(archive, id, OPERATOR) as actions:
+        async with open_actions(archive, id, OPERATOR) as actions:
             await actions.drop([DROPPED])
         child = await SessionActions(archive, id, OPERATOR).fork(at=at)
         return await archive.items(child.id)

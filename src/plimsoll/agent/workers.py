@@ -24,7 +24,7 @@ from plimsoll.agent.worker import Channel, HostCall, HostReply, PartialResult, R
 
 log = logging.getLogger(__name__)
 ATTEMPTS = 2  # per job: a job whose worker dies runs once more
-LONGEST = 240.0  # seconds per job, longer than any compaction's timeout; then its process is killed
+JOB_SECONDS = 240.0  # seconds per job, longer than any compaction's timeout; then its process is killed
 ENGINES = "plimsoll.agent.isolation"  # imported by every worker: it runs the engines
 _PROGRAM = "from plimsoll.agent.worker import main; main()"
 _TIMEOUT = 5.0  # seconds for a worker to end when its input is closed, before it is killed
@@ -191,8 +191,8 @@ class Workers:
     `modules` are imported before a process takes its first job.
     """
 
-    def __init__(self, count: int, longest: float = LONGEST, modules: Sequence[str] = ()) -> None:
-        self._count, self._longest, self._modules = count, longest, (ENGINES, *modules)
+    def __init__(self, count: int, job_seconds: float = JOB_SECONDS, modules: Sequence[str] = ()) -> None:
+        self._count, self._job_seconds, self._modules = count, job_seconds, (ENGINES, *modules)
         self._all: list[_Worker] = []
         self._changed = threading.Condition()
         self._is_closed = False
@@ -211,7 +211,7 @@ class Workers:
         """
         for _ in range(ATTEMPTS):
             worker = self._take()
-            late = threading.Timer(self._longest, worker.kill)
+            late = threading.Timer(self._job_seconds, worker.kill)
             late.daemon = True
             late.start()
             try:
@@ -219,7 +219,7 @@ class Workers:
             except (EOFError, OSError):
                 self._drop(worker)
                 if late.finished.is_set():
-                    raise WorkerDied(f"{function.__name__} took more than {self._longest:g} s.") from None
+                    raise WorkerDied(f"{function.__name__} took more than {self._job_seconds:g} s.") from None
                 log.warning("a worker process died (%s); its job runs again", worker.process.returncode)
             finally:
                 late.cancel()

@@ -87,16 +87,18 @@ def engine_offer(
         services = Services(context.home, context.summarizer)
         try:
             with serving(services):
-                inner = _made(engine.engine, context)
-            return _hosted(inner, engine.name, services, context, as_text)
+                inner = _created(engine.engine, context)
+            return _wrapped(inner, engine.name, services, context, as_text)
         except (Exception, SystemExit) as error:  # plugin code may raise anything; report it
-            reason = f"{_words(error)}{_place(error, found.path if found else None)}"
+            reason = f"{_error_words(error)}{_place(error, found.path if found else None)}"
             raise PluginError(f"engine {engine.name!r} cannot be created: {reason}.") from None
 
     return EngineOffer(engine.name, engine.description, source, make)
 
 
-def _hosted(inner: Any, name: str, services: Services, context: EngineContext, as_text: bool) -> PluginEngine:
+def _wrapped(
+    inner: Any, name: str, services: Services, context: EngineContext, as_text: bool
+) -> PluginEngine:
     """The wrapped plugin engine, with its window set."""
     compression = context.settings.compression
     # Anything that the engine does not define is as the user configured it.
@@ -147,7 +149,7 @@ def _register_entry(loaded: Any, context: PluginContext) -> None:
     register(context)
 
 
-def _made(engine: Any, context: EngineContext) -> Any:
+def _created(engine: Any, context: EngineContext) -> Any:
     """The engine itself: an object unchanged, a class or function called with the context or without arguments."""
     if not isinstance(engine, type) and callable(getattr(engine, "compress", None)):
         return engine
@@ -178,10 +180,10 @@ def _is_for_hermes(injected: InjectedModules | None) -> bool:
 
 
 def _failure(found: DiscoveredPlugin, error: BaseException) -> str:
-    return f"plugin {found.name!r} cannot be loaded: {_words(error)}{_place(error, found.path)}."
+    return f"plugin {found.name!r} cannot be loaded: {_error_words(error)}{_place(error, found.path)}."
 
 
-def _words(error: BaseException) -> str:
+def _error_words(error: BaseException) -> str:
     # A plugin's text goes to a terminal: one line, no control characters, no secrets.
     printable = "".join(c if c.isprintable() else " " for c in str(error))
     text = redact(" ".join(printable.split()))[:_LONGEST_ERROR].rstrip(".")

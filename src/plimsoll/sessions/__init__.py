@@ -1,6 +1,6 @@
 """Conversations that outlive the process: the agent on top of the archive."""
 
-from plimsoll.sessions.actions import ActionResult, SessionActions, acting
+from plimsoll.sessions.actions import ActionResult, SessionActions, open_actions
 from plimsoll.sessions.compaction_detail import (
     CompactionDetail,
     DetailItem,
@@ -31,8 +31,8 @@ __all__ = [
     "MessageFilter",
     "SessionActions",
     "SourcedLine",
-    "acting",
     "compaction_detail",
+    "open_actions",
     "recall_tool",
     "with_pins",
 ]

@@ -167,7 +167,7 @@ class SessionActions:
 
 
 @asynccontextmanager
-async def acting(
+async def open_actions(
     archive: Archive, id: str, actor: str, patience: float = PATIENCE
 ) -> AsyncIterator[SessionActions]:
     """A user's actions while no turn runs in the session; raises `Conflict` if one runs longer than `patience`."""

@@ -223,7 +223,7 @@ class Conversation:
         )
 
     @asynccontextmanager
-    async def acting(self, actor: str = OPERATOR) -> AsyncIterator[SessionActions]:
+    async def open_actions(self, actor: str = OPERATOR) -> AsyncIterator[SessionActions]:
         """A user's actions on the session; the open session takes over the result at once."""
         async with self._exclusive():
             yield SessionActions(self.archive, self.session.id, actor, self._journal.lease)
@@ -241,7 +241,7 @@ class Conversation:
 
     async def undo(self) -> None:
         """Return to the view before the last compaction; later messages stay."""
-        async with self.acting() as actions:
+        async with self.open_actions() as actions:
             await actions.undo()
 
     async def switch_model(

@@ -39,7 +39,7 @@ class Adapter(ABC):
     """One account on one platform. Every method raises `PlatformFailed` if the platform fails."""
 
     platform: ClassVar[str]
-    longest: ClassVar[int]  # maximum size of a message, as `size` measures it
+    max_size: ClassVar[int]  # maximum size of a message, as `size` measures it
     typing_seconds: ClassVar[float]  # after which the typing indicator is repeated
     account: str = ""  # the platform and the name there; known once connected
 

@@ -51,7 +51,7 @@ class MatrixAdapter(Adapter):
     """One account. `wait` is the long-polling timeout in seconds."""
 
     platform: ClassVar[str] = "matrix"
-    longest: ClassVar[int] = 40_000  # bytes of JSON; the whole event may have 65 536
+    max_size: ClassVar[int] = 40_000  # bytes of JSON; the whole event may have 65 536
     typing_seconds: ClassVar[float] = 20.0
 
     def __init__(self, homeserver: str, token: str, allowed: AllowList, *, wait: int = 25) -> None:

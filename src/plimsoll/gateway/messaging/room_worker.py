@@ -182,7 +182,7 @@ class RoomWorker:
         """Send a text in parts, skipping those sent before; `name` is the text's permanent name."""
         of, _, count = (await self._inbox.room(place)).sent.rpartition(":")
         done = int(count) if of == name else 0
-        for number, part in enumerate(split(text, self._adapter.longest, self._adapter.size)):
+        for number, part in enumerate(split(text, self._adapter.max_size, self._adapter.size)):
             if number < done:
                 continue
             try:
@@ -214,7 +214,7 @@ class RoomWorker:
         notice = f"I cannot answer yet: {error.public} Your messages are kept, and I keep trying."
         key = f"excuse:{waiting[0].event}:{crc32(notice.encode('utf-8', 'replace'))}"
         with suppress(PlatformFailed):
-            await self._adapter.send(place, split(notice, self._adapter.longest, self._adapter.size)[0], key)
+            await self._adapter.send(place, split(notice, self._adapter.max_size, self._adapter.size)[0], key)
 
     @asynccontextmanager
     async def _typing(self, place: str) -> AsyncIterator[None]:

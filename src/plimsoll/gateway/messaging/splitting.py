@@ -12,23 +12,23 @@ _CUTS = ("\n\n", "\n", " ")
 _MIN_SHARE = 0.4  # of a message: a cut that leaves less is used only if no other kind of cut leaves more
 
 
-def split(text: str, longest: int, size: Callable[[str], int] = len) -> list[str]:
-    """The pieces, each at most `longest` in size, none empty."""
+def split(text: str, max_size: int, size: Callable[[str], int] = len) -> list[str]:
+    """The pieces, each at most `max_size` in size, none empty."""
     pieces = []
     rest = text.strip()
-    while size(rest) > longest:
-        end = _cut(rest, _room(rest, longest, size))
+    while size(rest) > max_size:
+        end = _cut(rest, _room(rest, max_size, size))
         pieces.append(rest[:end].rstrip())
         rest = rest[end:].strip()
     return [piece for piece in (*pieces, rest) if piece]
 
 
-def _room(text: str, longest: int, size: Callable[[str], int]) -> int:
+def _room(text: str, max_size: int, size: Callable[[str], int]) -> int:
     """How many characters fit; at least one."""
-    low, high = 1, min(len(text), longest)
+    low, high = 1, min(len(text), max_size)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if size(text[:middle]) <= longest else (low, middle - 1)
+        low, high = (middle, high) if size(text[:middle]) <= max_size else (low, middle - 1)
     return low
 
 

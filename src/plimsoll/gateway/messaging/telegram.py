@@ -33,7 +33,7 @@ class TelegramAdapter(Adapter):
     """One bot. `wait` is the long-polling timeout in seconds."""
 
     platform: ClassVar[str] = "telegram"
-    longest: ClassVar[int] = 4_096
+    max_size: ClassVar[int] = 4_096
     typing_seconds: ClassVar[float] = 4.0
 
     def __init__(self, base_url: str, token: str, allowed: AllowList, *, wait: int = 25) -> None:

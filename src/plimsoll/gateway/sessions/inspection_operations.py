@@ -53,7 +53,7 @@ async def _drop(own: OwnerSessions, request: OperationInput) -> BaseModel:
     if request.body.preview:
         actions = await own.actions(request.id)
         return ActionResponse.model_validate(await actions.drop(request.body.messages, preview=True))
-    async with own.acting(request.id) as actions:
+    async with own.open_actions(request.id) as actions:
         return ActionResponse.model_validate(await actions.drop(request.body.messages))
 
 
@@ -62,21 +62,21 @@ async def _edit(own: OwnerSessions, request: OperationInput) -> BaseModel:
     if request.body.preview:
         actions = await own.actions(request.id)
         return ActionResponse.model_validate(await actions.edit_summary(text, node=node, preview=True))
-    async with own.acting(request.id) as actions:
+    async with own.open_actions(request.id) as actions:
         return ActionResponse.model_validate(await actions.edit_summary(text, node=node))
 
 
 async def _undo(own: OwnerSessions, request: OperationInput) -> BaseModel:
     if request.body.preview:
         return ActionResponse.model_validate(await (await own.actions(request.id)).undo(preview=True))
-    async with own.acting(request.id) as actions:
+    async with own.open_actions(request.id) as actions:
         return ActionResponse.model_validate(await actions.undo())
 
 
 async def _redo(own: OwnerSessions, request: OperationInput) -> BaseModel:
     if request.body.preview:
         return ActionResponse.model_validate(await (await own.actions(request.id)).redo(preview=True))
-    async with own.acting(request.id) as actions:
+    async with own.open_actions(request.id) as actions:
         return ActionResponse.model_validate(await actions.redo())
 
 

@@ -28,7 +28,7 @@ from plimsoll.gateway.sessions.running_turns import RunningTurns
 from plimsoll.gateway.sessions.session_opener import system_prompt
 from plimsoll.gateway.telemetry.turn_usage import recording_usage
 from plimsoll.messages import Message
-from plimsoll.sessions import CompactionDetail, Exchange, SessionActions, acting
+from plimsoll.sessions import CompactionDetail, Exchange, SessionActions, open_actions
 
 OnStored = Callable[[int], None]
 LimitsFor = Callable[[str], tuple[int, int]]  # the window of a model and its threshold, in tokens
@@ -210,13 +210,13 @@ class OwnerSessions:
         return SessionActions(self._archive, id, self._actor)
 
     @asynccontextmanager
-    async def acting(self, id: str) -> AsyncIterator[SessionActions]:
+    async def open_actions(self, id: str) -> AsyncIterator[SessionActions]:
         """The actions that are possible while no turn runs; waits for the current turn."""
         await self.session(id)
-        async with acting(self._archive, id, self._actor) as actions:
+        async with open_actions(self._archive, id, self._actor) as actions:
             yield actions
 
     async def undo(self, id: str) -> Session:
         """Undo the last compaction or edit; later messages stay."""
-        async with self.acting(id) as actions:
+        async with self.open_actions(id) as actions:
             return (await actions.undo()).session

@@ -17,14 +17,14 @@ PREVIEW = "--preview"
 
 async def undo(chat: ChatSession, _argument: str) -> None:
     """Restore the view before the last compaction or edit."""
-    async with chat.opened.conversation.acting() as actions:
+    async with chat.opened.conversation.open_actions() as actions:
         done = await actions.undo()
     _show_result(chat, done)
 
 
 async def redo(chat: ChatSession, _argument: str) -> None:
     """Return to the view that was last undone."""
-    async with chat.opened.conversation.acting() as actions:
+    async with chat.opened.conversation.open_actions() as actions:
         done = await actions.redo()
     _show_result(chat, done)
 
@@ -36,7 +36,7 @@ async def drop(chat: ChatSession, argument: str) -> None:
     if wrong is not None:
         raise UserError(f"{plain(wrong)!r} is not a message number: /drop N… [--preview]")
     numbers = [int(word) for word in words if word != PREVIEW]
-    async with chat.opened.conversation.acting() as actions:
+    async with chat.opened.conversation.open_actions() as actions:
         done = await actions.drop(numbers, preview=PREVIEW in words)
     _show_result(chat, done)
 
@@ -55,7 +55,7 @@ async def summary(chat: ChatSession, _argument: str) -> None:
         chat.screen.note("The editor saved no changes, so the summary was not changed.")
         return
     with text_kept(text):
-        async with chat.opened.conversation.acting() as actions:
+        async with chat.opened.conversation.open_actions() as actions:
             done = await actions.edit_summary(text, node=found.node)
     _show_result(chat, done)
 

@@ -194,14 +194,14 @@ def _actions(access: StoreAccess, session: str) -> "SessionActions":
 
 def _act(session: str, work: Work, preview: bool) -> None:
     """Run an operation while no turn runs in the session, and print the result."""
-    from plimsoll.sessions import acting
+    from plimsoll.sessions import open_actions
 
     with open_store() as access:
         found = access.run(access.store.session(session))
         archive = access.archive_of(found)
 
         async def alone() -> "ActionResult":
-            async with acting(archive, found.id, OPERATOR) as actions:
+            async with open_actions(archive, found.id, OPERATOR) as actions:
                 return await work(actions)
 
         result = access.run(work(_actions(access, session)) if preview else alone())
