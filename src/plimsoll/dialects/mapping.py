@@ -33,11 +33,6 @@ class MappedField:
     upstream: str = ""  # the upstream dialect it applies to; empty: every other dialect
 
     @property
-    def is_omitted(self) -> bool:
-        """Whether the field is omitted without loss; the table gives the reason."""
-        return self.to.startswith("omitted:")
-
-    @property
     def exactness(self) -> int:
         """The number of literal characters; of two rows for one field, the higher number wins."""
         return len(self.field) - 2 * self.field.count("*")
