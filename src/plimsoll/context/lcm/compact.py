@@ -149,7 +149,9 @@ def _text(
     kept = kept_terms(plan.stays())
     ledger = SummaryRoom(min(left, plan.summary_tokens), left if rules.evidence else 0)
     now = _state_after(plan, facts, positions, rules)
-    written = write_summary(facts, parse_sections(previous), ledger, focus, kept=kept, said=shown, now=now)
+    written = write_summary(
+        facts, parse_sections(previous), ledger, focus, kept=kept, model_text=shown, now=now
+    )
     sections = written.sections
     headings, evidence = redact(render_sections(sections)), redact(render_evidence(sections))
     rules.remembered.keep(_Text(headings, evidence).all, SummarySource(facts, previous))

@@ -50,11 +50,11 @@ class SaidLine(NamedTuple):
 SaidLines = list[SaidLine]
 
 
-def said_lines(said: str) -> SaidLines:
+def said_lines(model_text: str) -> SaidLines:
     """The model's lines."""
     return [
         SaidLine(title, line, content_words(line))
-        for title, body in parse_sections(said).items()
+        for title, body in parse_sections(model_text).items()
         for line in section_lines(body)
     ]
 
@@ -70,34 +70,36 @@ def is_said(entry: LedgerEntry, lines: SaidLines) -> bool:
         return any(
             entry.text.removeprefix("- ") in line.text and line.text.startswith("- ") for line in lines
         )
-    asked = entry.text.partition(ABOUT)[0]
-    own = asked if len(content_words(asked)) > 1 else entry.text
+    request_text = entry.text.partition(ABOUT)[0]
+    own = request_text if len(content_words(request_text)) > 1 else entry.text
     if entry.section in _OPEN_WORK:
-        least = _SAME_WORK
+        min_share = _SAME_WORK
         lines = [line for line in lines if line.section in _OPEN_WORK]
     else:
-        least = _SAME
+        min_share = _SAME
     words = content_words(own)
-    return any(own.removeprefix("- ") in line.text or _says(words, entry.text, line, least) for line in lines)
+    return any(
+        own.removeprefix("- ") in line.text or _says(words, entry.text, line, min_share) for line in lines
+    )
 
 
-def _says(words: frozenset[str], text: str, line: SaidLine, least: float = _SAME) -> bool:
-    return len(words) > 1 and overlap(words, line.words) >= least and not contradicts(line.text, text)
+def _says(words: frozenset[str], text: str, line: SaidLine, min_share: float = _SAME) -> bool:
+    return len(words) > 1 and overlap(words, line.words) >= min_share and not contradicts(line.text, text)
 
 
 def joined_by_message(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     """The entries; if a line for each limit and wish would be too many, those of one message share a line."""
-    ruled = [one for one in entries if one.section == CONSTRAINTS]
+    ruled = [item for item in entries if item.section == CONSTRAINTS]
     if len(ruled) <= MAX_ADDED - _BESIDES:
         return list(entries)
     joined: list[LedgerEntry] = []
-    for entry in sorted(ruled, key=lambda one: (one.sources, is_ruled(one), one.order)):
+    for entry in sorted(ruled, key=lambda item: (item.sources, is_ruled(item), item.order)):
         before = joined[-1] if joined else None
         if before is not None and _share_a_line(before, entry):
             joined[-1] = replace(before, text=f"{before.text}{JOINT}{entry.text.removeprefix('- ')}")
         else:
             joined.append(entry)
-    return [*(one for one in entries if one.section != CONSTRAINTS), *joined]
+    return [*(item for item in entries if item.section != CONSTRAINTS), *joined]
 
 
 def _share_a_line(before: LedgerEntry, entry: LedgerEntry) -> bool:
@@ -105,10 +107,10 @@ def _share_a_line(before: LedgerEntry, entry: LedgerEntry) -> bool:
     return is_same and len(before.text) + len(entry.text) <= _LONGEST_JOINED
 
 
-def explained_terms(said: str) -> dict[str, bool]:
+def explained_terms(model_text: str) -> dict[str, bool]:
     """The terms of a model's text, and whether plain words near each explain it; a bare list of names does not."""
     found: dict[str, bool] = {}
-    for line in said.splitlines():
+    for line in model_text.splitlines():
         for term in dict.fromkeys(terms_in(line)):
             if not found.get(term):
                 place = line.find(term)
@@ -116,21 +118,21 @@ def explained_terms(said: str) -> dict[str, bool]:
     return found
 
 
-def beside_model(entries: Sequence[LedgerEntry], said: str) -> list[LedgerEntry]:
+def not_replaced_by_model(entries: Sequence[LedgerEntry], model_text: str) -> list[LedgerEntry]:
     """The entries without what a model's headings replace, so that facts that the model omitted have the room.
 
     The newest request stands under In Progress only, and also under Next Steps if the model left these empty. If the
     model wrote about the current work, the agent's last words are left out.
     """
-    written = parse_sections(said)
+    written = parse_sections(model_text)
     has_work, has_steps = (bool(section_lines(written.get(title, ""))) for title in (_WORK, "Next Steps"))
-    current = [one.text.removeprefix("- ")[:_SAME_START] for one in entries if one.section == _WORK]
+    current = [entry.text.removeprefix("- ")[:_SAME_START] for entry in entries if entry.section == _WORK]
     repeats = (*_REPEATS, CONTINUE, REPLIED) if has_steps else _REPEATS
     repeated = tuple(mark + text for mark in repeats for text in current)
     return [
-        one
-        for one in entries
-        if not one.text.startswith(repeated) and not (has_work and one.text.startswith(_LAST_SAID))
+        entry
+        for entry in entries
+        if not entry.text.startswith(repeated) and not (has_work and entry.text.startswith(_LAST_SAID))
     ]
 
 

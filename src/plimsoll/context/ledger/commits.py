@@ -53,7 +53,7 @@ def _undone_by(work: str) -> int:
 
 def _remove_last(commits: dict[str, CommitMade], count: int) -> None:
     """Remove the newest commits; a pull request stays."""
-    for text in [one for one in reversed(commits) if one.startswith("[")][:count]:
+    for text in [commit for commit in reversed(commits) if commit.startswith("[")][:count]:
         del commits[text]
 
 

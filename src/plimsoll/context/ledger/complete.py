@@ -110,7 +110,7 @@ def within(sections: Mapping[str, str], limit: int) -> Sections:
     ]
     kept: dict[str, list[tuple[int, str]]] = {title: [] for title in titles_of(sections)}
     left = limit - estimate_tokens(render_sections(dict.fromkeys(kept, "")))
-    for title, place, line in sorted(lines, key=lambda one: _rank(one[0], one[2])):
+    for title, place, line in sorted(lines, key=lambda item: _rank(item[0], item[2])):
         cost = estimate_tokens(line) + 1
         if cost <= left:
             left -= cost
@@ -181,9 +181,9 @@ def _marked(line: str) -> str:
 
 
 def _refuse_foreign(written: Mapping[str, str], words: AbstractSet[str]) -> None:
-    said = {word: _weight(word) for word in plain_words("\n".join(written.values()))}
-    total = sum(said.values())
-    own = sum(weight for word, weight in said.items() if _is_own(word, words))
+    weights = {word: _weight(word) for word in plain_words("\n".join(written.values()))}
+    total = sum(weights.values())
+    own = sum(weight for word, weight in weights.items() if _is_own(word, words))
     if total >= _ENOUGH_WORDS and own < total * _MIN_OWN_WORDS:
         raise SummaryFailed(f"only {own} of its {total} words occur in the conversation")
 

@@ -59,25 +59,25 @@ _ALLOWS = re.compile(
 
 
 def without_invented_constraints(
-    written: Mapping[str, str], facts: ConversationFacts, told: Sequence[str], previous: str, agents: str
+    written: Mapping[str, str], facts: ConversationFacts, texts: Sequence[str], previous: str, agents: str
 ) -> Sections:
     """Remove demands that nobody stated and lines that contradict a constraint from the model's sections.
 
     Constraints must come from people or rules files; other sections may also use what the agent said (`agents`).
-    `told` has the texts of people and of the system prompt in messages that are not summarised. `previous` is the
+    `texts` are those of people and of the system prompt in messages that are not summarised. `previous` is the
     earlier summary; only the lines that the ledger wrote are trusted.
     """
     constraints = [*facts.constraints, *facts.wishes, *_ledger_constraints(previous)]
-    people = [*map(own_words, (*told, *(one.text for one in facts.requests))), *constraints]
+    people = [*map(own_words, (*texts, *(request.text for request in facts.requests))), *constraints]
     excused = removed_with_reason(written, facts)
     over = facts.revoked.keys() | excused
-    said = [_sentences_but(over, text) for text in people]
-    in_force = [one for one in constraints if one not in excused]
+    stated_sentences = [_sentences_but(over, text) for text in people]
+    in_force = [constraint for constraint in constraints if constraint not in excused]
     reports = [agents, *facts.decisions, *_model_lines(previous)]
     by_agents = [list(map(without_quotes, _sentences_but(over, text))) for text in reports]
     basis = _Basis(
         content_words("\n".join((*people, *reports))),
-        [*said, *by_agents],
+        [*stated_sentences, *by_agents],
         in_force,
         _hosts_in((*people, *chain.from_iterable(by_agents), *_named_in_calls(facts))),
     )
@@ -85,7 +85,9 @@ def without_invented_constraints(
     for title, body in written.items():
         is_ruling = title == CONSTRAINTS
         if is_ruling:
-            true = [_as_stated(line, constraints) for line in _stated_rules(section_lines(body), said)]
+            true = [
+                _as_stated(line, constraints) for line in _stated_rules(section_lines(body), stated_sentences)
+            ]
         else:
             true = [line for line in section_lines(body) if _is_supported(title, line, basis)]
         true = [line for line in true if not _contradicts(line, constraints, is_ruling)]
@@ -111,17 +113,17 @@ def _is_supported(title: str, line: str, basis: _Basis) -> bool:
     return title not in _WORK or _hosts_in([line]) <= basis.hosts
 
 
-def _stated_rules(lines: Iterable[str], said: Sequence[Sequence[str]]) -> list[str]:
+def _stated_rules(lines: Iterable[str], stated: Sequence[Sequence[str]]) -> list[str]:
     """The lines under Constraints that people stated as rules, with the same meaning."""
-    spoken = [sentence for sentences in said for sentence in sentences]
+    spoken = [sentence for sentences in stated for sentence in sentences]
     full = _in_full(lines, spoken)
-    return [line for line in full if _is_ruled(line, said) and not _turns_round(line, spoken)]
+    return [line for line in full if _is_ruled(line, stated) and not _turns_round(line, spoken)]
 
 
 def _as_stated(line: str, constraints: Iterable[str]) -> str:
     """A line that repeats a constraint word for word as the ledger's line: the next compaction trusts only those."""
-    said = _same(line)
-    return next((f"- {_bare(one)}" for one in constraints if _same(one) == said), line)
+    bare = _same(line)
+    return next((f"- {_bare(constraint)}" for constraint in constraints if _same(constraint) == bare), line)
 
 
 def _same(text: str) -> str:
@@ -145,15 +147,15 @@ def removed_with_reason(written: Mapping[str, str], facts: ConversationFacts) ->
     """The limits that a model declares void in words that a person said later. They stay removed."""
     found: set[str] = set()
     lines = [line for body in written.values() for line in section_lines(body)]
-    for line in (one for one in lines if word_group("voids").found_in(one.lower())):
+    for line in (item for item in lines if word_group("voids").found_in(item.lower())):
         words = content_words(line)
         for key, limit in facts.constraints.items():
             about = content_words(key)
             later = frozenset(
                 word
-                for one in facts.requests
-                if one.source > limit.source
-                for word in content_words(one.text)
+                for request in facts.requests
+                if request.source > limit.source
+                for word in content_words(request.text)
             )
             if overlap(about, words) >= _MIN_NAMED and len((words - about) & later) >= _MIN_REASON:
                 found.add(key)
@@ -176,8 +178,8 @@ def _does_forbidden(line: str, in_force: Iterable[str]) -> bool:
     steps = [words for words, denied in clauses_of(_bare(line)) if not denied]
     return any(
         denied and any(_is_step_of(words, about) for words in steps)
-        for one in in_force
-        for about, denied in clauses_of(one)
+        for constraint in in_force
+        for about, denied in clauses_of(constraint)
     )
 
 
@@ -194,20 +196,20 @@ def _named_in_calls(facts: ConversationFacts) -> Iterator[str]:
 
 def _hosts_in(texts: Iterable[str]) -> set[str]:
     """The hosts of the addresses in texts, of web pages and of mail."""
-    return {(one[1] or one[2]).casefold() for text in texts for one in _ADDRESS.finditer(text)}
+    return {(match[1] or match[2]).casefold() for text in texts for match in _ADDRESS.finditer(text)}
 
 
-def _is_stated(line: str, said: frozenset[str]) -> bool:
+def _is_stated(line: str, stated_words: frozenset[str]) -> bool:
     words = _words_of(line)
-    return len(words & said) >= len(words) * _MIN_STATED
+    return len(words & stated_words) >= len(words) * _MIN_STATED
 
 
-def _is_ruled(line: str, said: Sequence[Sequence[str]]) -> bool:
+def _is_ruled(line: str, stated: Sequence[Sequence[str]]) -> bool:
     """Whether people stated a line as a rule: all of it in one passage, or each of its sentences somewhere."""
-    if any(_rules(line, sentences) for sentences in said):
+    if any(_rules(line, sentences) for sentences in stated):
         return True
     parts = [part for part in _PART.split(_bare(line)) if content_words(part)]
-    return len(parts) > 1 and all(any(_rules(part, sentences) for sentences in said) for part in parts)
+    return len(parts) > 1 and all(any(_rules(part, sentences) for sentences in stated) for part in parts)
 
 
 def _rules(line: str, sentences: Sequence[str]) -> bool:
@@ -219,12 +221,12 @@ def _rules(line: str, sentences: Sequence[str]) -> bool:
     if not words:
         return True
     is_long = sum(map(len, sentences)) > _LONG
-    least = len(words) * (_MIN_RULED if is_long or len(words) <= _FEW_WORDS else _MIN_STATED)
+    needed = len(words) * (_MIN_RULED if is_long or len(words) <= _FEW_WORDS else _MIN_STATED)
     length = max(_PASSAGE, len(_PART.split(_bare(line)))) if is_long else len(sentences)
     shared = [words & content_words(sentence) for sentence in sentences]
     for first in range(max(1, len(shared) - length + 1)):
         near = range(first, min(first + length, len(shared)))
-        if len(frozenset().union(*(shared[n] for n in near))) >= least:
+        if len(frozenset().union(*(shared[n] for n in near))) >= needed:
             best = max(near, key=lambda n: len(shared[n]))
             about = [sentences[best]] if is_long else [sentences[n] for n in near if shared[n]]
             passage = "\n".join(sentences[n] for n in near)
@@ -235,7 +237,7 @@ def _rules(line: str, sentences: Sequence[str]) -> bool:
 
 def _means(line: str, about: Sequence[str], passage: str) -> bool:
     """Whether a line says what a passage says in the sentences that it is about."""
-    return any(_agrees(line, one) for one in about) and not alters(_bare(line), about, passage)
+    return any(_agrees(line, sentence) for sentence in about) and not alters(_bare(line), about, passage)
 
 
 def _agrees(line: str, sentence: str) -> bool:
@@ -264,7 +266,7 @@ def _calls_void(line: str, stated: Iterable[str]) -> bool:
     void = word_group("voids")
     if not void.found_in(line.lower()):
         return False
-    return any(is_about(_bare(line), one) and not void.found_in(one.lower()) for one in stated)
+    return any(is_about(_bare(line), rule) and not void.found_in(rule.lower()) for rule in stated)
 
 
 def _contradicts(line: str, stated: Iterable[str], is_rule: bool) -> bool:
@@ -272,7 +274,7 @@ def _contradicts(line: str, stated: Iterable[str], is_rule: bool) -> bool:
     bare = _bare(line)
     if not is_rule and _ALLOWS.search(line) is None and constraint_in(bare) is None:
         return False
-    return any(contradicts(bare, one) for one in stated)
+    return any(contradicts(bare, rule) for rule in stated)
 
 
 def _turns_round(line: str, spoken: Sequence[str]) -> bool:
@@ -303,7 +305,7 @@ def _turns_round(line: str, spoken: Sequence[str]) -> bool:
 
 def _sentences_but(over: AbstractSet[str], text: str) -> list[str]:
     """The sentences of a text, without those in `over`, which no longer apply."""
-    return [one.in_full for one in listed_sentences(text) if one.in_full not in over]
+    return [item.in_full for item in listed_sentences(text) if item.in_full not in over]
 
 
 def _in_full(lines: Iterable[str], spoken: Sequence[str]) -> list[str]:
@@ -320,10 +322,10 @@ def _line_in_full(line: str, spoken: Sequence[str]) -> str:
         rf"(?<!\w){re.escape(piece)}(?!\w)" if piece.isascii() else re.escape(piece), re.IGNORECASE
     )
     for sentence in reversed(spoken):
-        said = " ".join(sentence.split())
-        match = found.search(said)
+        joined = " ".join(sentence.split())
+        match = found.search(joined)
         if match:
-            return f"* {_bare(said)}" if is_restricted(said, match.start(), match.end()) else line
+            return f"* {_bare(joined)}" if is_restricted(joined, match.start(), match.end()) else line
     return line
 
 

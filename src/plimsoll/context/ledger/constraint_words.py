@@ -71,5 +71,5 @@ def _words() -> _ConstraintWords:
         frozenset(hints),
         re.compile(rf"\b(?:{plain})\b|{patterns}"),
         re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True)))),
-        re.compile("|".join(f"(?:{one})" for one in data["states"]["patterns"])),
+        re.compile("|".join(f"(?:{item})" for item in data["states"]["patterns"])),
     )

@@ -42,25 +42,25 @@ def read_custom_prompt(text: str) -> CustomPrompt:
     if len(text) > MAX_CHARACTERS:
         raise SettingError(f"it has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed")
     instructions: list[str] = []
-    asked: dict[str, list[str]] = {}
+    requested: dict[str, list[str]] = {}
     current = instructions
     for line in text.splitlines():
         match = _HEADING.match(line)
         if match:
             title = match["title"]
-            _check_title(title, asked)
-            current = asked.setdefault(title, [])
+            _check_title(title, requested)
+            current = requested.setdefault(title, [])
         else:
             current.append(line)
-    if len(asked) > MAX_HEADINGS:
-        raise SettingError(f"it adds {len(asked)} headings; at most {MAX_HEADINGS} are allowed")
-    empty = [title for title, lines in asked.items() if not "".join(lines).strip()]
+    if len(requested) > MAX_HEADINGS:
+        raise SettingError(f"it adds {len(requested)} headings; at most {MAX_HEADINGS} are allowed")
+    empty = [title for title, lines in requested.items() if not "".join(lines).strip()]
     if empty:
         raise SettingError(
             f"'## {empty[0]}' has no text under it that says what the model should write there"
         )
     sections = tuple(
-        SummarySection(title, " ".join(" ".join(lines).split()), _LAST) for title, lines in asked.items()
+        SummarySection(title, " ".join(" ".join(lines).split()), _LAST) for title, lines in requested.items()
     )
     return CustomPrompt("\n".join(instructions).strip(), sections)
 
@@ -70,5 +70,5 @@ def _check_title(title: str, known: dict[str, list[str]]) -> None:
         raise SettingError(f"'## {title}' is not a valid heading for a summary: use letters, spaces and &")
     if is_reserved(title):
         raise SettingError(f"'## {title}' is one of the standard headings; choose another name")
-    if title.casefold() in (one.casefold() for one in known):
+    if title.casefold() in (item.casefold() for item in known):
         raise SettingError(f"'## {title}' appears twice")

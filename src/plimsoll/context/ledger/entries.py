@@ -83,14 +83,14 @@ class LedgerEntries:
         if len(text) > self._longest and section != CONSTRAINTS:
             text = text[: self._longest - 1] + "…"
         worth = weights().sections.get(section, 0.0) if value is None else value
-        said = self._seen.setdefault(text, {})
-        if key in self.items or section in said or (said and not (section in _STATED and worth >= MUST)):
+        seen = self._seen.setdefault(text, {})
+        if key in self.items or section in seen or (seen and not (section in _STATED and worth >= MUST)):
             return
         key = key or f"item:{len(self.all)}"
         terms = tuple(dict.fromkeys(terms_in(text)))
         says = says_something(text)
         entry = LedgerEntry(section, text, order, worth, terms, says, key, line=line, sources=sources)
-        self.items[key] = said[section] = entry
+        self.items[key] = seen[section] = entry
         self.all.append(entry)
 
     def _label_of(self, parent: str, line: EvidenceLine) -> LedgerEntry | None:
@@ -104,7 +104,7 @@ class LedgerEntries:
         if parent in self.items:
             return self.items[parent]
         # Long calls may have the same short form and share one label; a person's words have none.
-        same = (one for title, one in self._seen.get(text, {}).items() if title not in _STATED)
+        same = (value for title, value in self._seen.get(text, {}).items() if title not in _STATED)
         return next(same, None)
 
     def quote(self, line: EvidenceLine, parent: str) -> None:

@@ -101,9 +101,9 @@ def read_facts(
     """
     facts = known.copy(quotes) if known else ConversationFacts()
     if known is None and opening.strip():
-        said = without_harness_text(without_handle({"role": "user", "content": opening}))
-        if said:
-            add_request(facts.requests, said, opening_at, "", None)
+        text = without_harness_text(without_handle({"role": "user", "content": opening}))
+        if text:
+            add_request(facts.requests, text, opening_at, "", None)
     reading = _Reading(facts, quotes)
     first = facts.messages
     places = numbers if numbers is not None else range(first, first + len(messages))
@@ -139,16 +139,16 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
         read_notifications(facts, text, position)
         reading.quote(text, "shown", TOLD, position)
         return
-    said = cleaned(without_harness_text(message))
-    said = _without_forgotten(facts, said, position)
-    if not said:
+    cleaned_text = cleaned(without_harness_text(message))
+    cleaned_text = _without_forgotten(facts, cleaned_text, position)
+    if not cleaned_text:
         return
-    reading.quote(said, "asked", f"{ASKED}:{position}", position)
-    add_request(facts.requests, said, position, facts.last_said, facts.last_said_at)
+    reading.quote(cleaned_text, "asked", f"{ASKED}:{position}", position)
+    add_request(facts.requests, cleaned_text, position, facts.last_said, facts.last_said_at)
     facts.question = None
-    _drop_superseded(facts, said)
+    _drop_superseded(facts, cleaned_text)
     before = facts.requests[-2].source if len(facts.requests) > 1 else -1
-    _rulings(facts).take_up(own_words(said), position, before)
+    _rulings(facts).take_up(own_words(cleaned_text), position, before)
 
 
 def _add_rules(facts: ConversationFacts, text: str, position: int, origin: str) -> None:
@@ -158,22 +158,22 @@ def _add_rules(facts: ConversationFacts, text: str, position: int, origin: str) 
         facts.constraints[sentence] = StatedConstraint(sentence, position, origin)
 
 
-def _without_forgotten(facts: ConversationFacts, said: str, position: int) -> str:
+def _without_forgotten(facts: ConversationFacts, text: str, position: int) -> str:
     """Apply a message's requests to forget something, and return the rest of the message."""
     known = len(facts.personal.forgotten)
-    before = ((one.source, one.text) for one in facts.requests)
-    is_all = facts.personal.read(said, position, before, facts.is_chat)
+    before = ((request.source, request.text) for request in facts.requests)
+    is_all = facts.personal.read(text, position, before, facts.is_chat)
     if not is_all and len(facts.personal.forgotten) == known:
-        return said
-    asked = facts.personal.forgotten[known:]
-    if not any(one.topics for one in asked):  # forgetting a salary does not end the rules about it
-        _rulings(facts).take_back(said, position)  # "forget the rule about tabs"
-    if is_all and facts.requests and any(one.messages for one in asked):
+        return text
+    topics = facts.personal.forgotten[known:]
+    if not any(topic.topics for topic in topics):  # forgetting a salary does not end the rules about it
+        _rulings(facts).take_back(text, position)  # "forget the rule about tabs"
+    if is_all and facts.requests and any(topic.messages for topic in topics):
         facts.requests[-1].status = "withdrawn"
-    for one in facts.requests:
-        one.text = facts.personal.without_forgotten(one.text, one.source, facts.is_chat)
-    facts.requests[:] = [one for one in facts.requests if one.text]
-    return "" if is_all else without_requests_to_forget(said)
+    for item in facts.requests:
+        item.text = facts.personal.without_forgotten(item.text, item.source, facts.is_chat)
+    facts.requests[:] = [request for request in facts.requests if request.text]
+    return "" if is_all else without_requests_to_forget(text)
 
 
 def _read_assistant(reading: _Reading, message: Message, position: int) -> None:
@@ -207,8 +207,8 @@ def _read_said(reading: _Reading, text: str, position: int, is_final: bool) -> N
         _decide(facts.decisions, Decision(sentence, position))
     _drop_superseded(facts, text)
     if is_final:
-        asked = question_in(text)
-        facts.question = OpenQuestion(asked, position) if asked else None
+        question = question_in(text)
+        facts.question = OpenQuestion(question, position) if question else None
         if facts.requests:
             _answer(facts.requests[-1], text)
 
@@ -250,15 +250,15 @@ def _rulings(facts: ConversationFacts) -> Rulings:
     return Rulings(facts.constraints, facts.wishes, facts.revoked)
 
 
-def _note_of(said: str) -> str:
+def _note_of(text: str) -> str:
     """The last sentence before a call, which is usually its reason."""
-    lines = [line for line in SENTENCE.split(said[-400:]) if line.strip()]
+    lines = [line for line in SENTENCE.split(text[-400:]) if line.strip()]
     if not lines:
         return ""
-    said = lines[-1].strip(" :*#-")
-    bare = _ANNOUNCES.sub("", said)
+    text = lines[-1].strip(" :*#-")
+    bare = _ANNOUNCES.sub("", text)
     # Capitalise an ordinary word after a removed phrase; never change a name.
-    is_word = bare != said and bare.partition(" ")[0].isalpha()
+    is_word = bare != text and bare.partition(" ")[0].isalpha()
     return one_line(bare[:1].upper() + bare[1:] if is_word else bare, _LONGEST_NOTE)
 
 
@@ -273,16 +273,16 @@ def _decide(decisions: dict[str, Decision], made: Decision) -> None:
     decisions[made.text] = made
 
 
-def _drop_superseded(facts: ConversationFacts, said: str) -> None:
+def _drop_superseded(facts: ConversationFacts, statement: str) -> None:
     """Remove decisions and guesses for which a message now states another value."""
     if not (facts.decisions or facts.hypotheses):
         return
-    for sentence in filter(may_supersede, SENTENCE.split(said[:_READ])):
+    for sentence in filter(may_supersede, SENTENCE.split(statement[:_READ])):
         for known in (facts.decisions, facts.hypotheses):
-            for text in [one for one in known if supersedes(sentence, one)]:
+            for text in [item for item in known if supersedes(sentence, item)]:
                 del known[text]
 
 
-def _latest(found: "dict[str, Hypothesis] | dict[str, Decision]", one: Hypothesis | Decision) -> None:
-    found.pop(one.text, None)
-    found[one.text] = one  # type: ignore[assignment]
+def _latest(found: "dict[str, Hypothesis] | dict[str, Decision]", newest: Hypothesis | Decision) -> None:
+    found.pop(newest.text, None)
+    found[newest.text] = newest  # type: ignore[assignment]

@@ -33,7 +33,9 @@ def open_failures(now: ConversationFacts) -> list[Event]:
 
 
 def _is_fresh(event: Event, now: ConversationFacts) -> bool:
-    if event.outcome.status == "interrupted" and any(one.source > event.position for one in now.requests):
+    if event.outcome.status == "interrupted" and any(
+        request.source > event.position for request in now.requests
+    ):
         return False
     return event.position >= now.messages - _STILL_OPEN
 
@@ -63,16 +65,16 @@ def _is_covered_by(event: Event, checks: list[Event]) -> bool:
 
 def _each_once(failed: list[Event]) -> list[Event]:
     """The failures without those that a newer command repeats."""
-    return [event for event in failed if not any(_is_same_failure(event, one) for one in failed)]
+    return [event for event in failed if not any(_is_same_failure(event, item) for item in failed)]
 
 
 def _is_same_failure(event: Event, newer: Event) -> bool:
     """Whether a newer command failed in the same way, and one of the two is a part of the other."""
     if newer.position <= event.position or newer.outcome.line != event.outcome.line:
         return False
-    parts, others = ({step.work for step in parsed(one.command).works} for one in (event, newer))
+    parts, others = ({step.work for step in parsed(item.command).works} for item in (event, newer))
     return bool(parts and others) and (parts <= others or others <= parts)
 
 
 def _requests_after(event: Event, now: ConversationFacts) -> int:
-    return sum(one.source > event.position and one.kind == "request" for one in now.requests)
+    return sum(request.source > event.position and request.kind == "request" for request in now.requests)

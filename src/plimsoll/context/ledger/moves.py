@@ -113,7 +113,7 @@ def changed_paths(files: Mapping[str, FileFact]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path, fact in files.items():
         bare = path.removeprefix("./")
-        same = [one for one in changed if one.endswith(f"/{bare}")] if fact.is_only_read else []
+        same = [item for item in changed if item.endswith(f"/{bare}")] if fact.is_only_read else []
         if len(same) == 1:
             found[path] = same[0]
     return found

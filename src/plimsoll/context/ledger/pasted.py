@@ -103,15 +103,15 @@ def _own_paragraphs(text: str) -> tuple[int, int]:
 
 def _is_reading(paragraph: str) -> bool:
     """Whether a short paragraph asks something, or asks to read."""
-    said = paragraph.strip()
-    if not said or len(said) > _LONGEST_ADJACENT:
+    text = paragraph.strip()
+    if not text or len(text) > _LONGEST_ADJACENT:
         return False
-    return said.endswith(("?", "？", "؟")) or _words().reading.search(said[:_OPENING].lower()) is not None
+    return text.endswith(("?", "？", "؟")) or _words().reading.search(text[:_OPENING].lower()) is not None
 
 
 def _score(body: str) -> int:
     lines = [line.strip() for line in body.splitlines() if line.strip()]
-    sentences = [said for said in _SENTENCE.split(body) if _LETTERS.search(said)]
+    sentences = [sentence for sentence in _SENTENCE.split(body) if _LETTERS.search(sentence)]
     if not lines or not sentences:
         return 0
     is_letter = _is_letter(lines)
@@ -135,11 +135,18 @@ def _signs_of_a_document(lines: list[str], is_letter: bool) -> int:
 
 def _signs_of_own_words(lines: list[str], sentences: list[str], is_letter: bool) -> int:
     """Demands, requests, the first person and the headings and orders of a task."""
-    words, said, lowered = _words(), [one.lower() for one in sentences], [line.lower() for line in lines]
+    words, lowered_sentences, lowered = (
+        _words(),
+        [sentence.lower() for sentence in sentences],
+        [line.lower() for line in lines],
+    )
     demands = _matching(constraint_in, sentences) / len(sentences)
-    asks = _matching(words.asks.search, said)
-    has_many_asks = asks >= 2 and asks / len(said) >= _MANY_ASKS
-    is_own = _matching(words.first_person.search, said) / len(said) >= _MUCH_FIRST_PERSON and not is_letter
+    asks = _matching(words.asks.search, lowered_sentences)
+    has_many_asks = asks >= 2 and asks / len(lowered_sentences) >= _MANY_ASKS
+    is_own = (
+        _matching(words.first_person.search, lowered_sentences) / len(lowered_sentences) >= _MUCH_FIRST_PERSON
+        and not is_letter
+    )
     has_task_heading = any(map(words.task_heading.fullmatch, lowered))
     has_many_orders = _matching(words.imperative.match, lowered) / len(lowered) >= _MANY_ORDERS
     against = 3 * (demands >= _MANY_DEMANDS) or int(demands >= _SOME_DEMANDS)
@@ -167,7 +174,7 @@ def _letters(text: str) -> int:
 def _words() -> _Words:
     data = tomllib.loads(files("plimsoll.context.ledger").joinpath("pasted.toml").read_text("utf-8"))
     return _Words(
-        re.compile("|".join(f"(?:{one})" for one in data["furniture"])),
+        re.compile("|".join(f"(?:{item})" for item in data["furniture"])),
         re.compile("|".join(data["salutations"])),
         re.compile("|".join(data["closings"])),
         re.compile(data["asks"]),

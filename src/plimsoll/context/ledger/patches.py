@@ -93,7 +93,7 @@ def says_more(note: str, path: str) -> bool:
     return any(word[:_STEM] not in named for word in content_words(note) - _FILE_ACTIONS)
 
 
-def is_about(said: str, text: str) -> bool:
+def is_about(note: str, text: str) -> bool:
     """Whether two texts share words; names count by their parts, words by their beginning."""
-    parts = {part[:_STEM].lower() for part in _PARTS.findall(text)} if said else set()
-    return len({word[:_STEM] for word in content_words(said)} & parts) >= _ABOUT
+    parts = {part[:_STEM].lower() for part in _PARTS.findall(text)} if note else set()
+    return len({word[:_STEM] for word in content_words(note)} & parts) >= _ABOUT

@@ -26,7 +26,7 @@ class WordGroup:
             r"\s+".join(map(re.escape, word.split())) for word in sorted(self.words, key=len, reverse=True)
         )
         whole = [rf"(?<![\w'’])(?:{phrases})(?![\w'’])"] if phrases else []
-        self._pattern = re.compile("|".join(whole + [f"(?:{one})" for one in patterns]) or r"(?!)")
+        self._pattern = re.compile("|".join(whole + [f"(?:{pattern})" for pattern in patterns]) or r"(?!)")
         self._signs = re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True))) or r"(?!)")
 
     def found_in(self, lowered: str) -> bool:
@@ -38,7 +38,7 @@ class WordGroup:
     def last_in(self, lowered: str) -> int:
         """Where the last of them ends in a lower-case text; -1 if it contains none."""
         found = (*self._pattern.finditer(lowered), *self._signs.finditer(lowered))
-        return max((one.end() for one in found), default=-1)
+        return max((match.end() for match in found), default=-1)
 
     def opens(self, lowered: str) -> bool:
         """Whether a lower-case text starts with one of the words, or contains one of the signs."""

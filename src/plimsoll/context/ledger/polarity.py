@@ -45,11 +45,11 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 def contradicts(sentence: str, stated: str) -> bool:
     """Whether a clause of a sentence contradicts a clause of another."""
-    said = clauses_of(sentence)
+    clauses = clauses_of(sentence)
     return any(
         negative != was_negative and _is_about(words, about)
         for about, was_negative in clauses_of(stated)
-        for words, negative in said
+        for words, negative in clauses
     ) or _forbids(sentence, stated)
 
 
@@ -83,18 +83,20 @@ def alters(line: str, about: Sequence[str], passage: str) -> bool:
     lowered, stated = _lowered(line), _lowered("\n".join(about))
     if _group("exceptions").found_in(lowered) and not _group("exceptions").found_in(stated):
         return True
-    is_rule = any(constraint_in(one) or denies(one) for one in about)
+    is_rule = any(constraint_in(sentence) or denies(sentence) for sentence in about)
     return (
         (is_rule and _is_weaker(line) and not _group("weakens").found_in(stated))
-        or any(_is_opposite(lowered, _lowered(one)) for one in about)
-        or any(_is_exchanged(line, one) for one in about)
+        or any(_is_opposite(lowered, _lowered(sentence)) for sentence in about)
+        or any(_is_exchanged(line, sentence) for sentence in about)
     )
 
 
 def _is_weaker(line: str) -> bool:
     """Whether a clause of a line lets a rule be broken; "may not" does not."""
     clauses = map(_lowered, _CLAUSE.split(line))
-    return any(_group("weakens").found_in(one) and not _group("denies").found_in(one) for one in clauses)
+    return any(
+        _group("weakens").found_in(clause) and not _group("denies").found_in(clause) for clause in clauses
+    )
 
 
 def _is_opposite(line: str, sentence: str) -> bool:
@@ -102,12 +104,12 @@ def _is_opposite(line: str, sentence: str) -> bool:
     if _group("denies").found_in(line) != _group("denies").found_in(sentence):
         return False
     return any(
-        one.found_in(line)
+        item.found_in(line)
         and not other.found_in(line)
         and other.found_in(sentence)
-        and not one.found_in(sentence)
+        and not item.found_in(sentence)
         for pair in _opposites()
-        for one, other in (pair, pair[::-1])
+        for item, other in (pair, pair[::-1])
     )
 
 
@@ -117,26 +119,26 @@ def asks_for_excluded(sentence: str, stated: str) -> bool:
     "Use npm, not pnpm."   "let's switch to pnpm instead"
     """
     wanted, unwanted = _sides(stated)
-    asked, ruled_out = _sides(sentence)
-    return bool(asked & unwanted) and not asked & wanted and not ruled_out & unwanted
+    requested, ruled_out = _sides(sentence)
+    return bool(requested & unwanted) and not requested & wanted and not ruled_out & unwanted
 
 
 def _is_exchanged(line: str, sentence: str) -> bool:
     """Whether a line asks for what a sentence rules out, and rules out what it asks for."""
-    asked, ruled_out = _sides(line)
+    requested, ruled_out = _sides(line)
     wanted, unwanted = _sides(sentence)
-    return bool(asked & unwanted) and bool(ruled_out & wanted)
+    return bool(requested & unwanted) and bool(ruled_out & wanted)
 
 
 def _sides(sentence: str) -> tuple[frozenset[str], frozenset[str]]:
     """The words that only stand before a negation of their clause, and those that only stand behind one."""
     before: frozenset[str] = frozenset()
-    behind: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
     for clause in _CLAUSE.split(sentence):
         found = _IN_PLACE_OF.search(clause)
         before |= content_words(clause[: found.start()] if found else clause)
-        behind |= content_words(clause[found.end() :]) if found else frozenset()
-    return before - behind, behind - before
+        after |= content_words(clause[found.end() :]) if found else frozenset()
+    return before - after, after - before
 
 
 def is_restricted(sentence: str, start: int, end: int) -> bool:
@@ -197,7 +199,7 @@ def _group(name: str) -> WordGroup:
 
 @cache
 def _opposites() -> tuple[tuple[WordGroup, WordGroup], ...]:
-    return tuple((_word(one), _word(other)) for one, other in _data()["opposites"]["pairs"])
+    return tuple((_word(item), _word(other)) for item, other in _data()["opposites"]["pairs"])
 
 
 def _word(word: str) -> WordGroup:

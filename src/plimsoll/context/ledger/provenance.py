@@ -69,7 +69,7 @@ def as_json(lines: Iterable[SummaryLine]) -> dict[str, Any]:
                 "section": line.section,
                 "text": line.text,
                 "by": line.by,
-                "sources": [{"message": one.message, "handle": one.handle} for one in line.sources],
+                "sources": [{"message": source.message, "handle": source.handle} for source in line.sources],
             }
             for line in lines
         ],
@@ -111,9 +111,9 @@ def _statements(facts: ConversationFacts) -> Iterator[tuple[str, int]]:
             yield request.text, request.source
     for constraint in (*facts.constraints.values(), *facts.wishes.values(), *facts.revoked.values()):
         yield constraint.text, constraint.source
-    yield from ((one.text, one.source) for one in facts.decisions.values())
-    yield from ((one.text, one.source) for one in facts.hypotheses.values())
-    yield from ((one.text, one.source) for one in facts.commits.values())
+    yield from ((decision.text, decision.source) for decision in facts.decisions.values())
+    yield from ((hypothesis.text, hypothesis.source) for hypothesis in facts.hypotheses.values())
+    yield from ((commit.text, commit.source) for commit in facts.commits.values())
     for event in (*facts.commands.values(), *facts.actions.values()):
         yield f"{event.note} {event.line} {event.outcome.line}", event.position
     for path, fact in facts.files.items():

@@ -39,26 +39,28 @@ def without_fixed_failures(written: Mapping[str, str], now: ConversationFacts) -
     old = [
         content_words(line.text)
         for line in now.evidence.lines.values()
-        if any(line.source == f"run:{one.line}" and line.position <= one.position for one in fixed)
+        if any(line.source == f"run:{event.line}" and line.position <= event.position for event in fixed)
         and _group("fails").found_in(line.text.lower())
     ]
     kept = [line for line in section_lines(body) if not _is_over(line, fixed, still, old)]
     return {**written, _BLOCKED: "\n".join(kept)}
 
 
-def with_contradiction(entry: LedgerEntry, said: str) -> LedgerEntry:
+def with_contradiction(entry: LedgerEntry, model_text: str) -> LedgerEntry:
     """A failing check as a contradiction, if the model says that checks pass."""
-    if entry.section != _BLOCKED or not entry.key.startswith("run:") or not says_passed(said):
+    if entry.section != _BLOCKED or not entry.key.startswith("run:") or not says_passed(model_text):
         return entry
     return replace(entry, text=f"{CONTRADICTS}{entry.text.removeprefix('- ')}")
 
 
 def says_passed(text: str) -> bool:
     """Whether a clause of a text says that checks pass."""
-    clauses = (one for line in text.lower().splitlines() for one in _CLAUSE.split(line))
+    clauses = (clause for line in text.lower().splitlines() for clause in _CLAUSE.split(line))
     return any(
-        _group("passes").found_in(one) and _group("checks").found_in(one) and not _denies_success(one)
-        for one in clauses
+        _group("passes").found_in(clause)
+        and _group("checks").found_in(clause)
+        and not _denies_success(clause)
+        for clause in clauses
     )
 
 
@@ -81,11 +83,11 @@ def _is_over(
     line: str, fixed: Iterable[Event], still: Iterable[Event], old: Iterable[frozenset[str]]
 ) -> bool:
     """Whether a line reports a failure that was fixed, and none that is open."""
-    if any(_names(line, one) for one in still):
+    if any(_names(line, name) for name in still):
         return False
     words = content_words(line)
-    return any(_names(line, one) for one in fixed) or any(
-        len(one) >= _FEW_WORDS and overlap(one, words) >= _QUOTED for one in old
+    return any(_names(line, event) for event in fixed) or any(
+        len(item) >= _FEW_WORDS and overlap(item, words) >= _QUOTED for item in old
     )
 
 

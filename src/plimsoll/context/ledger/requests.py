@@ -30,19 +30,19 @@ _QUESTION = re.compile(r"[?？؟]\s*$")
 
 
 def add_request(
-    requests: list[PersonRequest], text: str, source: int, said: str, said_at: int | None
+    requests: list[PersonRequest], text: str, source: int, agent_text: str, agent_text_at: int | None
 ) -> None:
-    """Add a person's request; `said` is the agent's last text before it, from message `said_at`."""
+    """Add a person's request; `agent_text` is the agent's last text before it, from message `agent_text_at`."""
     request = PersonRequest(text, source)
     if len(requests) == 1 and is_courtesy(requests[0].text):
         requests.clear()  # a greeting before the first request is not what the work is for
     if requests:
-        _place(request, requests[-1], said, said_at)
+        _place(request, requests[-1], agent_text, agent_text_at)
     request.subject = _subject_of(request, requests)
     requests.append(request)
 
 
-def _place(request: PersonRequest, before: PersonRequest, said: str, said_at: int | None) -> None:
+def _place(request: PersonRequest, before: PersonRequest, agent_text: str, agent_text_at: int | None) -> None:
     """Determine how a request relates to the one before it and to what the agent said."""
     text = request.text
     if word_group("withdraws").found_in(text.lower()[:_OPENING]):
@@ -50,7 +50,7 @@ def _place(request: PersonRequest, before: PersonRequest, said: str, said_at: in
     elif before.status == "open":
         before.status = "answered"
     if is_reply(text) or is_courtesy(text):
-        request.kind, request.answers, request.offer = "reply", said_at, offer_in(said)
+        request.kind, request.answers, request.offer = "reply", agent_text_at, offer_in(agent_text)
         request.about = before.about if before.about is not None and before.kind == "reply" else before.source
     elif _is_restated(text, before):
         before.status, request.replaces = "withdrawn", before.source
@@ -69,11 +69,13 @@ def is_courtesy(text: str) -> bool:
     return left != lowered and content_words(left) <= content_words(" ".join(word_group("replies").words))
 
 
-def offer_in(said: str) -> str:
+def offer_in(agent_text: str) -> str:
     """The last question of the agent's text, or else its last sentence, which a short reply agrees to."""
-    sentences = [one.strip(" *#->") for one in SENTENCE.split(said[-2_000:]) if one.strip(" *#->")]
-    asked = [one for one in sentences if _QUESTION.search(one)]
-    return " ".join((asked or sentences or [""])[-1].split())[:_OFFER]
+    sentences = [
+        sentence.strip(" *#->") for sentence in SENTENCE.split(agent_text[-2_000:]) if sentence.strip(" *#->")
+    ]
+    questions = [sentence for sentence in sentences if _QUESTION.search(sentence)]
+    return " ".join((questions or sentences or [""])[-1].split())[:_OFFER]
 
 
 def task_in(text: str) -> str:
@@ -94,7 +96,7 @@ def task_in(text: str) -> str:
 
 def request_at(requests: list[PersonRequest], source: int | None) -> PersonRequest | None:
     """The request of a message."""
-    return next((one for one in reversed(requests) if one.source == source), None)
+    return next((request for request in reversed(requests) if request.source == source), None)
 
 
 def _is_follow_up(text: str) -> bool:
@@ -124,11 +126,11 @@ def _leaves(words: frozenset[str], subject: int, requests: list[PersonRequest]) 
 
     If no work was done for the subject yet, only a subject of questions can be left.
     """
-    of_subject = [one for one in requests if one.subject == subject]
+    of_subject = [request for request in requests if request.subject == subject]
     opener = request_at(requests, subject)
-    if opener is not None and not any(one.changes for one in of_subject):
+    if opener is not None and not any(request.changes for request in of_subject):
         return is_inquiry(opener.text)
-    spoken = frozenset().union(*(content_words(one.text) for one in of_subject))
+    spoken = frozenset().union(*(content_words(request.text) for request in of_subject))
     return overlap(words, spoken) < _SAME_SUBJECT
 
 
@@ -137,28 +139,36 @@ def aims_of(requests: list[PersonRequest]) -> list[PersonRequest]:
     if not requests:
         return []
     first = _first_aim(requests)
-    most = max(requests, key=lambda one: one.changes)
+    largest = max(requests, key=lambda item: item.changes)
     # A short follow-up says what to do; the request that opened its subject says what it is about.
-    worked = [request_at(requests, most.subject) if _is_short(most) else None, most] if most.changes else []
+    worked = (
+        [request_at(requests, largest.subject) if _is_short(largest) else None, largest]
+        if largest.changes
+        else []
+    )
     found = [first, *worked, request_at(requests, _newest_subject(requests))]
-    aims = [one for one in found if one is not None and (one is first or one.kind == "request")]
-    return list({one.source: one for one in aims}.values())
+    aims = [
+        request
+        for request in found
+        if request is not None and (request is first or request.kind == "request")
+    ]
+    return list({aim.source: aim for aim in aims}.values())
 
 
 def _first_aim(requests: list[PersonRequest]) -> PersonRequest:
     """The first goal of the work, in its newest wording."""
     first = request_at(requests, requests[0].subject) or requests[0]
-    for one in requests:
-        if one.replaces == first.source:
-            first = one
+    for request in requests:
+        if request.replaces == first.source:
+            first = request
     return first
 
 
 def _newest_subject(requests: list[PersonRequest]) -> int:
     """The current subject; a single question about something else does not change it."""
     changes: dict[int, int] = {}
-    for one in requests:
-        changes[one.subject] = changes.get(one.subject, 0) + one.changes
+    for request in requests:
+        changes[request.subject] = changes.get(request.subject, 0) + request.changes
     newest = requests[-1].subject
     worked = [subject for subject, count in changes.items() if count]
     is_single = requests[-1].source == newest and not _turns(requests[-1].text)
@@ -176,12 +186,14 @@ def _turns(text: str) -> bool:
 def _is_rule(text: str) -> bool:
     """Whether a message only sets limits."""
     sentences = list(listed_sentences(text))
-    return bool(sentences) and all(one.is_rule or constraint_in(one.text) is not None for one in sentences)
+    return bool(sentences) and all(
+        sentence.is_rule or constraint_in(sentence.text) is not None for sentence in sentences
+    )
 
 
 def _is_restated(text: str, before: PersonRequest) -> bool:
     # A link alone does not restate a request.
-    words, now = (content_words(_LINK.sub(" ", one)) for one in (before.text, text))
+    words, now = (content_words(_LINK.sub(" ", item)) for item in (before.text, text))
     if len(words) < _FEW_WORDS // 2 or before.changes:
         return False
     return min(overlap(words, now), overlap(now, words)) >= _RESTATED
@@ -189,7 +201,7 @@ def _is_restated(text: str, before: PersonRequest) -> bool:
 
 def is_inquiry(text: str) -> bool:
     """Whether a message only asks for information."""
-    sentences = [one.strip() for one in SENTENCE.split(text.strip()) if one.strip()]
+    sentences = [sentence.strip() for sentence in SENTENCE.split(text.strip()) if sentence.strip()]
     return bool(sentences) and all(map(asks_to_know, sentences))
 
 

@@ -54,7 +54,7 @@ class PersonRequest:
     @property
     def sources(self) -> Sources:
         """The message itself, and the messages it refers to."""
-        return tuple(one for one in dict.fromkeys((self.source, self.about)) if one is not None)
+        return tuple(item for item in dict.fromkeys((self.source, self.about)) if item is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ class ConversationFacts:
         """
         return replace(
             self,
-            requests=[one.copy() for one in self.requests],
+            requests=[request.copy() for request in self.requests],
             constraints=dict(self.constraints),
             wishes=dict(self.wishes),
             revoked=dict(self.revoked),
@@ -266,4 +266,4 @@ class ConversationFacts:
     @property
     def newest_request(self) -> PersonRequest | None:
         """The person's last request that was not withdrawn."""
-        return next((one for one in reversed(self.requests) if one.status != "withdrawn"), None)
+        return next((request for request in reversed(self.requests) if request.status != "withdrawn"), None)

@@ -60,8 +60,8 @@ class SummarySource:
 
     def originals_with(self, shorter: Iterable[tuple[Message, Message]]) -> dict[tuple[str, str], Message]:
         """The originals of kept messages, given as pairs of the kept form and the form before this compaction."""
-        pairs = ((stays, self.original(before)) for stays, before in shorter)
-        return {_key(stays): original for stays, original in pairs if stays is not original}
+        pairs = ((shortened, self.original(before)) for shortened, before in shorter)
+        return {_key(shortened): original for shortened, original in pairs if shortened is not original}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class SummarySources:
         known = self._unpacked
         if known is None:
             return len(self._packed)
-        return _ENTRY_BYTES * sum(_entries(one.facts) for one in list(known.values()) if one.facts)
+        return _ENTRY_BYTES * sum(_entries(item.facts) for item in list(known.values()) if item.facts)
 
     def emptied(self) -> "SummarySources":
         """An empty instance with the same log, for another conversation."""

@@ -66,11 +66,11 @@ def parse_sections(text: str, added: Collection[str] | None = None) -> Sections:
     `added` are the additional headings that a model was asked for. Without it, the text is Plimsoll's own summary, in
     which every heading is known.
     """
-    asked = {title.casefold(): title for title in added or ()}
+    requested = {title.casefold(): title for title in added or ()}
     sections: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in text.splitlines():
-        title = _title_in(line, asked) or (_added_title(line, sections) if added is None else None)
+        title = _title_in(line, requested) or (_added_title(line, sections) if added is None else None)
         if title:
             current = sections.setdefault(title, [])
         elif current is not None:
@@ -85,13 +85,13 @@ def parse_sections(text: str, added: Collection[str] | None = None) -> Sections:
     return found
 
 
-def _title_in(line: str, asked: Mapping[str, str]) -> str | None:
+def _title_in(line: str, requested: Mapping[str, str]) -> str | None:
     """The title of a heading line, a standard one or a requested one."""
     match = _HEADING.match(line)
     if not match:
         return None
     named = match["title"].casefold()
-    return _TITLES.get(named) or asked.get(named)
+    return _TITLES.get(named) or requested.get(named)
 
 
 def _added_title(line: str, before: Collection[str]) -> str | None:

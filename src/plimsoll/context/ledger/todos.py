@@ -53,7 +53,7 @@ class Todos:
     def _read_list(self, arguments: dict[str, Any]) -> bool:
         found = listed_in(arguments)
         if found:
-            self.items = {label: str(one["status"]) for one in found if (label := _label(one))}
+            self.items = {label: str(item["status"]) for item in found if (label := _label(item))}
         return bool(found)
 
     def _read_change(self, arguments: dict[str, Any]) -> bool:
@@ -84,7 +84,7 @@ def listed_in(arguments: dict[str, Any]) -> list[dict[str, Any]]:
         if (
             isinstance(value, list)
             and value
-            and all(isinstance(one, dict) and "status" in one for one in value)
+            and all(isinstance(item, dict) and "status" in item for item in value)
         ):
             return value
     return []

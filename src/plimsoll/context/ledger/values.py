@@ -29,8 +29,8 @@ def supersedes(newer: str, earlier: str) -> bool:
     before = _values(earlier) if now else ()
     if not before or newer == earlier:
         return False
-    known = {one.text for one in before}
-    return any(one.is_of_the_same(other) for one in now if one.text not in known for other in before)
+    known = {message.text for message in before}
+    return any(item.is_of_the_same(other) for item in now if item.text not in known for other in before)
 
 
 def may_supersede(sentence: str) -> bool:
@@ -48,7 +48,7 @@ def _new_values(sentence: str) -> "tuple[_Value, ...]":
         return ()
     if not word_group("changes").found_in(lowered):
         return ()
-    return tuple(one for one in _values(sentence) if not one.is_old)
+    return tuple(value for value in _values(sentence) if not value.is_old)
 
 
 @cache

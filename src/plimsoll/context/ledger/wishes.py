@@ -36,19 +36,19 @@ def is_wish(sentence: str, orders: bool = True) -> bool:
     if not _says_something(sentence, lowered):
         return False
     lowered = word_group("parting").without_clauses(lowered).rstrip()
-    whole, said = lowered, word_group("openers").after(lowered)
-    asked = word_group("asks_for").after(said)
-    if asked != said and any(word_group(name).opens(asked) for name in ("acts", "commands")):
-        whole = said = asked
-    if _TAG.search(said) is None and said.rstrip().endswith(("?", "？")):
-        if _is_proposal(said):
+    whole, text = lowered, word_group("openers").after(lowered)
+    request = word_group("asks_for").after(text)
+    if request != text and any(word_group(name).opens(request) for name in ("acts", "commands")):
+        whole = text = request
+    if _TAG.search(text) is None and text.rstrip().endswith(("?", "？")):
+        if _is_proposal(text):
             return True
         # Text before a question in the same sentence is not a question: "let's store it, can you show how?"
-        said = whole = said[: _last_clause(said)]
+        text = whole = text[: _last_clause(text)]
         orders = False
-    if word_group("wishes").found_in(whole) or word_group("undoes").found_in(said):
+    if word_group("wishes").found_in(whole) or word_group("undoes").found_in(text):
         return True
-    return orders and _is_lasting_order(said)
+    return orders and _is_lasting_order(text)
 
 
 def _says_something(sentence: str, lowered: str) -> bool:
@@ -71,27 +71,27 @@ def _is_proposal(question: str) -> bool:
     return word_group("manner").found_in(question) or word_group("keeps").found_in(question)
 
 
-def _last_clause(said: str) -> int:
+def _last_clause(text: str) -> int:
     """The start of a sentence's last clause; 0 if it has only one."""
-    return max((found.start() for found in _CLAUSE.finditer(said)), default=0)
+    return max((found.start() for found in _CLAUSE.finditer(text)), default=0)
 
 
 def is_order(sentence: str) -> bool:
     """Whether a sentence tells the reader to do something."""
-    said = word_group("openers").after(sentence.lower().replace("’", "'").lstrip(_BRACKETS))
-    return any(word_group(name).opens(said) for name in ("acts", "commands", "keeps"))
+    text = word_group("openers").after(sentence.lower().replace("’", "'").lstrip(_BRACKETS))
+    return any(word_group(name).opens(text) for name in ("acts", "commands", "keeps"))
 
 
-def _is_lasting_order(said: str) -> bool:
+def _is_lasting_order(text: str) -> bool:
     """Whether an order also says how, where or in which order."""
-    if word_group("keeps").opens(said):
+    if word_group("keeps").opens(text):
         return True
-    has_manner = word_group("manner").found_in(said)
-    if word_group("artifacts").opens(said) and not has_manner:
+    has_manner = word_group("manner").found_in(text)
+    if word_group("artifacts").opens(text) and not has_manner:
         return False
-    if word_group("commands").opens(said):
-        return has_manner or word_group("places").found_in(said)
-    return word_group("acts").opens(said) and has_manner
+    if word_group("commands").opens(text):
+        return has_manner or word_group("places").found_in(text)
+    return word_group("acts").opens(text) and has_manner
 
 
 def is_description(sentence: str) -> bool:

@@ -16,12 +16,12 @@ from plimsoll.context.ledger.additions import (
     MIN_ADDED,
     MIN_RESTORED,
     added_rank,
-    beside_model,
     explained_terms,
     is_ruled,
     is_said,
     joined_by_message,
     may_be_added,
+    not_replaced_by_model,
     rank,
     said_lines,
 )
@@ -81,10 +81,10 @@ def write_sections(
     room: SummaryRoom,
     focus: str | None = None,
     kept: AbstractSet[str] = frozenset(),
-    said: str = "",
+    model_text: str = "",
 ) -> Sections:
     """The sections of a summary, and the evidence after them, within their room."""
-    return write_summary(facts, previous, room, focus, kept, said).sections
+    return write_summary(facts, previous, room, focus, kept, model_text).sections
 
 
 def write_summary(
@@ -93,15 +93,15 @@ def write_summary(
     room: SummaryRoom,
     focus: str | None = None,
     kept: AbstractSet[str] = frozenset(),
-    said: str = "",
+    model_text: str = "",
     now: ConversationFacts | None = None,
     few: bool = False,
 ) -> WrittenSummary:
     """The sections of a summary, and the evidence after them, within their room.
 
-    `kept` are terms that stay in the context, `said` is a model's text: neither is repeated. `now` is the state at
-    the end of the conversation, including messages that stay. With `few`, the headings are the model's, and only
-    a few lines are added.
+    Neither the terms `kept`, which stay in the context, nor `model_text` are repeated. `now` is the state at the end
+    of the conversation, including messages that stay. With `few`, the headings are the model's, and only a few lines
+    are added.
     """
     has_evidence = room.total > 0
     # A line may take at most a fifth of the budget, so that a small window still gets several.
@@ -110,34 +110,38 @@ def write_summary(
     weights = term_weights(facts.evidence, newest, kept)
     quotable: Collection[EvidenceLine] = facts.evidence.lines.values()
     quotable = quotable if focus else likely_lines(quotable, weights)
-    entries = _unstated(entries_of(facts, previous, longest, now, quotable), said, has_evidence, few)
+    entries = _unstated(entries_of(facts, previous, longest, now, quotable), model_text, has_evidence, few)
     frame = estimate_tokens(render_sections({}))
     left = room.all - frame - (estimate_tokens(EVIDENCE_NOTE) + _HEADING_TOKENS if has_evidence else 0)
     if left <= 0:
         return WrittenSummary(dict.fromkeys(SECTIONS, ""), {})
     _add_earlier_terms(weights, entries, kept)
     first = _touching(entries, focus) if focus else []
-    chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE), explained_terms(said))
+    chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE), explained_terms(model_text))
     secret = facts.evidence.telling_secrets(entry.line for entry in chosen if entry.line)
     chosen = [entry for entry in chosen if not (entry.line and entry.line in secret)]
     chosen = joined_by_message(chosen) if few else chosen
     headings = room.headings - frame
     fitting = (
-        _added(chosen, headings, said, facts.messages) if few else _fitting(_under_headings(chosen), headings)
+        _added(chosen, headings, model_text, facts.messages)
+        if few
+        else _fitting(_under_headings(chosen), headings)
     )
     sections = _sorted_into(chosen, fitting, has_evidence)
     return WrittenSummary(_within(sections, room.all) if has_evidence else sections, _sources_of(chosen))
 
 
-def _unstated(entries: Sequence[LedgerEntry], said: str, has_evidence: bool, few: bool) -> list[LedgerEntry]:
+def _unstated(
+    entries: Sequence[LedgerEntry], model_text: str, has_evidence: bool, few: bool
+) -> list[LedgerEntry]:
     """The entries that the model has not stated, with contradictions marked."""
-    lines = said_lines(said)
+    lines = said_lines(model_text)
     unstated = [
-        with_contradiction(entry, said) if few else entry
+        with_contradiction(entry, model_text) if few else entry
         for entry in entries
         if not is_said(entry, lines) and (has_evidence or (not entry.parent and entry.section != EVIDENCE))
     ]
-    return beside_model(unstated, said) if few else unstated
+    return not_replaced_by_model(unstated, model_text) if few else unstated
 
 
 def _sources_of(chosen: Sequence[LedgerEntry]) -> LineSources:
@@ -172,20 +176,22 @@ def _fitting(items: Iterable[LedgerEntry], room: int) -> dict[LedgerEntry, None]
     return fitting
 
 
-def _added(chosen: Sequence[LedgerEntry], room: int, said: str, stays_from: int) -> dict[LedgerEntry, None]:
+def _added(
+    chosen: Sequence[LedgerEntry], room: int, model_text: str, stays_from: int
+) -> dict[LedgerEntry, None]:
     """The few items to add to a model's text; messages from number `stays_from` on stay in the context.
 
     Only a short summary may get more than its share: limits in force, and wishes if it contains few true rules.
     """
-    lines = said_lines(said)
-    items = [one for one in _under_headings(chosen) if may_be_added(one)]
-    share = min(room, max(MIN_ADDED, int(estimate_tokens(said) * ADDED_SHARE)))
+    lines = said_lines(model_text)
+    items = [heading for heading in _under_headings(chosen) if may_be_added(heading)]
+    share = min(room, max(MIN_ADDED, int(estimate_tokens(model_text) * ADDED_SHARE)))
     is_short = share <= MIN_ADDED
-    of_model = sum(map(estimate_tokens, section_lines(parse_sections(said).get(CONSTRAINTS, ""))))
+    of_model = sum(map(estimate_tokens, section_lines(parse_sections(model_text).get(CONSTRAINTS, ""))))
     of_wishes = min(room, max(share, MIN_RESTORED - of_model)) if is_short else share
     fitting: dict[LedgerEntry, None] = {}
     used = 0
-    for item in sorted(items, key=lambda one: added_rank(one, lines, stays_from)):
+    for item in sorted(items, key=lambda item: added_rank(item, lines, stays_from)):
         cost = estimate_tokens(item.text) + 1
         of_rules = room if is_short else share
         limit = of_rules if is_ruled(item) else of_wishes if item.section == CONSTRAINTS else share
@@ -211,8 +217,8 @@ def _under_headings(chosen: Sequence[LedgerEntry]) -> list[LedgerEntry]:
     An item with quotes goes to the evidence with them, unless it is required under its heading.
     """
     quoted = {entry.parent for entry in chosen if entry.parent}
-    items = [one for one in chosen if not one.parent and one.section != EVIDENCE]
-    return [one for one in items if one.value >= MUST or one.key not in quoted]
+    items = [item for item in chosen if not item.parent and item.section != EVIDENCE]
+    return [item for item in items if item.value >= MUST or item.key not in quoted]
 
 
 def _lines(items: Iterable[LedgerEntry]) -> str:

@@ -85,10 +85,10 @@ async def recall(chat: ChatSession, argument: str) -> None:
 
 async def _recall_node(chat: ChatSession, id: str) -> None:
     """Show a node of this session and the messages that it covers."""
-    found = [one for one in await chat.archive.nodes(chat.id, inherited=True) if one.id.startswith(id)]
+    found = [node for node in await chat.archive.nodes(chat.id, inherited=True) if node.id.startswith(id)]
     if len(found) != 1:
-        many = "More than one node starts with" if found else "There is no node"
-        raise UserError(f"{many} {plain(id)} in this session.")
+        problem = "More than one node starts with" if found else "There is no node"
+        raise UserError(f"{problem} {plain(id)} in this session.")
     for source in found[0].sources:
         below = source.node if isinstance(source, NodeLink) else f"messages {source.first} to {source.last}"
         chat.screen.note(f"{found[0].id} covers {below}")
@@ -114,20 +114,20 @@ async def unpin(chat: ChatSession, argument: str) -> None:
 
 def _marked(hit: SearchHit) -> Text:
     """The snippet with matches in bold."""
-    said = Text()
+    marked = Text()
     place = 0
     for start, end in hit.marks:
-        said.append(plain(hit.snippet[place:start])).append(plain(hit.snippet[start:end]), "bold yellow")
+        marked.append(plain(hit.snippet[place:start])).append(plain(hit.snippet[start:end]), "bold yellow")
         place = end
-    return said.append(plain(hit.snippet[place:]))
+    return marked.append(plain(hit.snippet[place:]))
 
 
 async def _show_pins(chat: ChatSession) -> None:
     pins = await chat.archive.pins(chat.id)
     for sequence in pins:
         (stored,) = await chat.archive.messages(chat.id, sequence, sequence)
-        said = " ".join(plain(text_of(stored.message)).split())
-        chat.screen.show(Text(fitted(f"◆ {sequence} {stored.role}: {said}", chat.screen.out.width)))
+        text = " ".join(plain(text_of(stored.message)).split())
+        chat.screen.show(Text(fitted(f"◆ {sequence} {stored.role}: {text}", chat.screen.out.width)))
     if not pins:
         chat.screen.note("Nothing is pinned.")
 

@@ -61,21 +61,21 @@ def _usable(
     ]
 
 
-async def _run(command: Sequence[str], given: bytes | None) -> bytes | None:
+async def _run(command: Sequence[str], content: bytes | None) -> bytes | None:
     """What the program printed; None if it failed or did not end in time."""
     # A program that serves the clipboard keeps running and must not keep our output open.
-    output = asyncio.subprocess.PIPE if given is None else asyncio.subprocess.DEVNULL
+    output = asyncio.subprocess.PIPE if content is None else asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
-            stdin=asyncio.subprocess.PIPE if given is not None else asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE if content is not None else asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=asyncio.subprocess.DEVNULL,
         )
     except OSError:
         return None
     try:
-        data, _ = await asyncio.wait_for(process.communicate(given), _TIMEOUT)
+        data, _ = await asyncio.wait_for(process.communicate(content), _TIMEOUT)
     except TimeoutError:
         process.kill()
         await process.wait()

@@ -60,7 +60,7 @@ class SlashCommand:
 async def run_command(chat: ChatSession, text: str) -> None:
     """Run a line that starts with a slash."""
     name, _, argument = text.removeprefix("/").partition(" ")
-    known = {one: command for command in available(chat).values() for one in command.names}
+    known = {item: command for command in available(chat).values() for item in command.names}
     command = known.get(name.lower())
     if command is None:
         raise UserError(nearest_sentence(name, difflib.get_close_matches(name.lower(), known, 3, 0.5)))
@@ -69,17 +69,17 @@ async def run_command(chat: ChatSession, text: str) -> None:
 
 def available(chat: ChatSession) -> dict[str, SlashCommand]:
     """All commands by name; plugin commands come after the built-in ones, which keep their names."""
-    theirs = {one.name: one for one in chat.opened.plugins.commands if one.name not in _TAKEN}
-    return {**ALL, **{name: _of_plugin(one) for name, one in theirs.items()}}
+    theirs = {command.name: command for command in chat.opened.plugins.commands if command.name not in _TAKEN}
+    return {**ALL, **{name: _of_plugin(command) for name, command in theirs.items()}}
 
 
 def _of_plugin(command: PluginCommand) -> SlashCommand:
     async def run(chat: ChatSession, argument: str) -> None:
         try:
-            said = await asyncio.to_thread(command.run, argument)
+            output = await asyncio.to_thread(command.run, argument)
         except Exception as error:  # plugin code may raise anything; the chat continues
             raise UserError(f"/{command.name} failed: {type(error).__name__}: {error}") from None
-        chat.screen.show(Text(plain(str(said))))
+        chat.screen.show(Text(plain(str(output))))
 
     return SlashCommand(f"/{command.name} [TEXT]", command.description or "from a plugin", run)
 
@@ -102,8 +102,8 @@ async def preview(chat: ChatSession, focus: str | None) -> None:
     with chat.screen.busy("Computing the preview."):
         report = await agent.preview(focus)
     if report is None or report.outcome != "compacted":
-        why = plain(report.reason) if report else ""
-        chat.screen.note(f"nothing would change: {why}")
+        reason = plain(report.reason) if report else ""
+        chat.screen.note(f"nothing would change: {reason}")
         return
     chat.screen.show(before_after(report))
     if report.pruned:

@@ -99,12 +99,12 @@ def _mark(found: ContextUsage, whole: int, cells: int, width: int) -> Text:
     left = found.threshold - found.used
     when = f"{left:,} tokens left" if left > 0 else "due"
     short = f"compaction at {found.threshold:,}"
-    for said in (f"{short}, {when}", short):
+    for label in (f"{short}, {when}", short):
         # The text is on the side of the mark with room for it.
-        if column > len(said):
-            return Text(f"{said:>{column - 1}} ▲", "bold")
-        if column + 2 + len(said) <= width:
-            return Text(f"{'▲':>{column + 1}} {said}", "bold")
+        if column > len(label):
+            return Text(f"{label:>{column - 1}} ▲", "bold")
+        if column + 2 + len(label) <= width:
+            return Text(f"{'▲':>{column + 1}} {label}", "bold")
     return Text(f"{'▲':>{column + 1}}", "bold")
 
 
@@ -114,12 +114,12 @@ def _legend(found: ContextUsage, width: int) -> Table:
     legend.add_column(justify="right")
     legend.add_column(justify="right", style="dim")
     legend.add_column(no_wrap=True)
-    most = max((tokens for name, tokens in found.parts.items() if name != "free"), default=0)
+    largest = max((tokens for name, tokens in found.parts.items() if name != "free"), default=0)
     room = max(5, min(LONGEST_BAR, width - LEGEND))
     for name, tokens in found.parts.items():
         sign, style = _SIGNS[name]
         part = f"{tokens / found.window:.1%}" if found.window else ""
-        length = 0 if name == "free" else max(round(tokens / max(1, most) * room), int(tokens > 0))
+        length = 0 if name == "free" else max(round(tokens / max(1, largest) * room), int(tokens > 0))
         legend.add_row(
             Text.assemble((sign, style), f" {name}"), f"{tokens:,}", part, Text(sign * length, style)
         )

@@ -43,11 +43,11 @@ async def _link(page: Process) -> str:
             while line := (await page.stdout.readline()).decode("utf-8", "replace"):
                 if line.startswith(_LINK):
                     return plain(line.removeprefix(_LINK).strip())
-            said = (await page.stderr.read()).decode("utf-8", "replace").strip().removeprefix("plimsoll: ")
+            message = (await page.stderr.read()).decode("utf-8", "replace").strip().removeprefix("plimsoll: ")
     except TimeoutError:
         await _end(page)
-        said = f"it did not start within {_START:g} s"
-    raise UserError(f"The page cannot be shown: {plain(said)}")
+        message = f"it did not start within {_START:g} s"
+    raise UserError(f"The page cannot be shown: {plain(message)}")
 
 
 async def _end(page: Process) -> None:

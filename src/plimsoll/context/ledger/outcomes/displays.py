@@ -29,7 +29,7 @@ def printed_file(command: str) -> str | None:
     if not {program_of(first), *map(program_of, filters)} <= rules().printers:
         return None
     paths = _operands(first)
-    is_whole = paths is not None and len(paths) == 1 and all(_operands(one) == [] for one in filters)
+    is_whole = paths is not None and len(paths) == 1 and all(_operands(filter) == [] for filter in filters)
     return paths[0] if paths and is_whole and _PATH.fullmatch(paths[0]) else None
 
 

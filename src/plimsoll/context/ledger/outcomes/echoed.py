@@ -50,10 +50,10 @@ def _by_branch(command: Command, lines: Sequence[str]) -> list[int]:
 
 def _printed_by(echo: Step, before: Step, pipefail: bool) -> re.Pattern[str] | None:
     """The line that an `echo` prints for the exit code of the step before it; None if it prints none."""
-    said = _ECHO.fullmatch(echo.work)
-    if said is None or len(echo.stages) > 1 or echo.operator != ";":
+    match = _ECHO.fullmatch(echo.work)
+    if match is None or len(echo.stages) > 1 or echo.operator != ";":
         return None
-    text = said[1].replace('"', "").replace("'", "").strip()
+    text = match[1].replace('"', "").replace("'", "").strip()
     parts = _FIRST_OF_PIPE.split(text)
     if len(parts) != 2:
         parts = _LAST.split(text) if len(before.stages) == 1 or pipefail else []

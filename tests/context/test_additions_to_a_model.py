@@ -22,7 +22,7 @@ MODEL = """## Goal
 def beside(said, *messages, later=()):
     facts = read_facts(messages)
     now = read_facts(later, "", facts, quotes=False) if later else facts
-    return write_summary(facts, {}, ROOM, said=said, now=now, few=True).sections
+    return write_summary(facts, {}, ROOM, model_text=said, now=now, few=True).sections
 
 
 def calls(name, arguments, result, number=0, said=""):
