@@ -40,7 +40,7 @@ def home(tmp_path):
     return tmp_path / "home"
 
 
-def test_context_engine_unknown_is_said_and_check_fails(home):
+def test_context_engine_unknown_is_reported_and_check_fails(home):
     config = "context:\n  engine: nosuch\n"
     assert "nosuch" in run(home, BASE, config).stderr
     assert run(home, ["config", "check"], config).returncode == 2

@@ -39,7 +39,7 @@ def talk(path, engine, hooks, turns=16, window=None, background=False, by_hand=N
         return asyncio.run(run(server))
 
 
-def test_context_goes_to_the_engine_after_the_focus(tmp_path):
+def test_context_is_passed_to_the_engine_after_the_focus(tmp_path):
     engine, seen = Listening(), []
 
     def remind(messages, trigger, focus):
@@ -67,7 +67,7 @@ def test_the_background_asks_the_hooks_once_for_each_compaction(tmp_path):
     assert len(asked) <= len(done) + 1
 
 
-def test_a_veto_holds_at_the_threshold_and_is_stored_with_its_reason(tmp_path):
+def test_a_veto_applies_at_the_threshold_and_is_stored_with_its_reason(tmp_path):
     def keep(messages, trigger, focus):
         return {"veto": "a release is under way"}
 
@@ -79,7 +79,7 @@ def test_a_veto_holds_at_the_threshold_and_is_stored_with_its_reason(tmp_path):
     assert len(done) < 6
 
 
-def test_a_veto_does_not_hold_for_an_overflow_nor_for_a_person(tmp_path):
+def test_a_veto_does_not_apply_to_an_overflow_or_a_person(tmp_path):
     hooks = Hooks(pre_compact=(lambda *_: {"veto": "never"},))
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()

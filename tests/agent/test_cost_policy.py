@@ -82,7 +82,7 @@ def test_with_compaction_off_nothing_pays(tmp_path):
     assert with_a_break(tmp_path, replace(COST, enabled=False), 3_600) == []
 
 
-def test_the_threshold_holds_under_cost_too(tmp_path):
+def test_the_threshold_applies_under_cost_too(tmp_path):
     with ScriptedServer(answering) as server:
         events, *_ = asyncio.run(talk(server, tmp_path, 40, rules=COST))
     assert len(compactions(events)) >= 1
@@ -169,7 +169,7 @@ def test_a_size_that_a_person_names_wins_over_the_policy():
 
 
 @pytest.mark.parametrize(("policy", "target"), [("threshold", 33_000), ("cost", LEAN_TOKENS)])
-def test_the_policy_decides_how_deep_a_compaction_goes(policy, target):
+def test_the_policy_decides_the_depth_of_a_compaction(policy, target):
     settings = Settings.model_validate({"compression": {"policy": policy}})
     sizes = make_compressor(EngineContext(settings, 200_000)).budget.sizes()
     assert target - 1 <= sizes.target_tokens <= target
@@ -265,7 +265,7 @@ def test_results_are_cleared_where_that_is_cheaper_and_nothing_else_changes():
     assert attempt.messages[-20:] == view[-20:]
 
 
-def test_what_clearing_left_is_not_taken_for_what_a_summary_leaves():
+def test_what_clearing_left_is_not_mistaken_for_what_a_summary_leaves():
     events = [CompactionEvent("clearing", "compressor", tokens_before=40_000, tokens_after=30_000)]
     by = {}
     for trigger in ("clearing", "cost"):

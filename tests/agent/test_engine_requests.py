@@ -86,7 +86,7 @@ def test_without_compression_the_engine_sees_requests_but_does_not_decide(server
     assert len(engine.shown) == 6
 
 
-def test_an_engine_that_cannot_say_is_reported_once_and_the_conversation_goes_on(server, tmp_path):
+def test_an_engine_that_cannot_answer_is_reported_once_and_the_conversation_continues(server, tmp_path):
     class Raising(Plain):
         def should_compress_preflight(self, messages):
             raise RuntimeError("out of order")
@@ -97,7 +97,7 @@ def test_an_engine_that_cannot_say_is_reported_once_and_the_conversation_goes_on
     assert len(view) == 7
 
 
-def test_the_built_in_goes_by_the_count_and_not_by_a_rough_guess(server, tmp_path):
+def test_the_built_in_uses_the_count_and_not_a_rough_guess(server, tmp_path):
     class Guessing(ContextCompressor):
         def should_compress_preflight(self, messages):
             raise AssertionError("the count of tokens says more")

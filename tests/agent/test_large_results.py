@@ -81,7 +81,7 @@ def test_the_model_reads_the_rest_page_by_page_to_the_last_character(tmp_path):
 
 
 @pytest.mark.rewrites_history("an undone compaction brings the earlier view back, which is what is tested")
-def test_undo_goes_back_past_large_results_to_before_the_last_compaction(tmp_path):
+def test_undo_returns_past_large_results_to_before_the_last_compaction(tmp_path):
     async def run(server):
         async with equipped(
             server, tmp_path, window=64_000, tools=[tool("dump", lambda: HUGE)]

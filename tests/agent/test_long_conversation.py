@@ -68,7 +68,7 @@ def test_most_of_every_prompt_is_read_from_the_cache(tmp_path):
     assert read > 0.7 * sum(usage.prompt_tokens for usage in usages)
 
 
-def test_a_session_goes_on_in_another_process(tmp_path):
+def test_a_session_continues_in_another_process(tmp_path):
     with ScriptedServer(answering, model="claude-sonnet-5", window=WINDOW) as server:
         _, stored, view, id = asyncio.run(talk(server, tmp_path, 30))
         _, later, view_later, _ = asyncio.run(talk(server, tmp_path, 5, session=id))

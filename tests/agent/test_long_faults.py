@@ -147,7 +147,7 @@ def refusing(has_number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("has_number", [True, False])
-def test_60_turns_go_on_with_overflows_in_place_of_a_threshold(tmp_path, has_number):
+def test_60_turns_continue_with_overflows_in_place_of_a_threshold(tmp_path, has_number):
     turns = 60
     with ScriptedServer(refusing(has_number), model="claude-sonnet-5", window=200_000) as server:
         # The threshold is the whole window that the card states, so that nothing is due before an overflow.

@@ -83,7 +83,7 @@ def test_a_model_without_tools_is_shown_no_handle_and_no_tool_of_the_engine(tmp_
     assert not [body for body in sent if "h:" in body or "lcm_" in body]
 
 
-def test_the_agents_tool_keeps_its_name_and_that_is_said(tmp_path):
+def test_the_agents_tool_keeps_its_name_and_that_is_reported(tmp_path):
     mine = tool("grep_past", lambda **_: "mine")
     with ScriptedServer([call("grep_past"), say("Found.")], model="claude-sonnet-5") as server:
         events, view, _ = talk(server, tmp_path, WithTool(), tools=[mine])
@@ -112,7 +112,7 @@ class Raising(Plain):
     on_session_start = get_tool_schemas = update_model = on_session_end = on_session_reset = _raise
 
 
-def test_every_small_method_that_raises_is_said_once_and_the_conversation_goes_on(tmp_path):
+def test_every_small_method_that_raises_is_reported_once_and_the_conversation_continues(tmp_path):
     async def run(server):
         events = []
         async with equipped(server, tmp_path, engine=Raising()) as conversation:
@@ -159,7 +159,7 @@ def test_whatever_compress_returns_or_destroys_the_built_in_engine_takes_over(tm
     assert validate(view) == []
 
 
-def test_an_engine_that_hangs_is_not_used_again_and_that_is_said(tmp_path):
+def test_an_engine_that_hangs_is_not_used_again_and_that_is_reported(tmp_path):
     release, asked = threading.Event(), []
 
     class Hanging(Plain):

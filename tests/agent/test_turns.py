@@ -159,7 +159,7 @@ def test_without_compaction_a_rejected_image_names_the_setting(tmp_path):
         run(talk(server))
 
 
-def test_a_limit_ends_the_turn_and_the_session_goes_on(tmp_path):
+def test_a_limit_ends_the_turn_and_the_session_continues(tmp_path):
     async def talk(server):
         events = []
         async with conversing(server, tmp_path, limits=TurnLimits(requests=3)) as conversation:

@@ -87,7 +87,7 @@ def test_each_new_text_stands_for_what_left_at_its_place():
     ]
 
 
-def test_what_left_where_nothing_is_new_goes_to_the_text_before_it():
+def test_what_left_where_nothing_is_new_is_added_to_the_text_before_it():
     before = view_of([[USER], [USER], [USER], [USER], [USER]])
     kept = [item.message for item in before]
     draft = draft_of("s", View(0), before, [summary("A"), kept[2], kept[4]])

@@ -9,7 +9,7 @@ from plimsoll.testing.scripted_server import ScriptedServer, say
 from preloaded import run_plimsoll
 
 
-def test_a_conversation_on_a_server_is_held_listed_found_and_gone_on_with(tmp_path: Path):
+def test_a_conversation_on_a_server_is_created_listed_found_and_continued(tmp_path: Path):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PLIMSOLL_")}
     environment = {
         **kept,

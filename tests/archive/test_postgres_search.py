@@ -46,7 +46,7 @@ def test_both_stores_find_the_same(pair: list[Driver], texts, wanted, mode, has_
     assert found(postgres, ids[1], wanted, mode) == found(sqlite, ids[0], wanted, mode)
 
 
-def test_a_message_with_more_words_than_an_index_holds_is_found_by_each_of_them(archive: Driver):
+def test_a_message_with_more_words_than_an_index_can_store_is_found_by_each_of_them(archive: Driver):
     many = " ".join(f"w{n}" for n in range(MAX_BYTES // 5))
     assert vector_of(many) is None
     archive.begin(user("w7 alone"), user(many))
@@ -68,7 +68,7 @@ def test_a_word_that_is_longer_than_any_index_takes_is_found(archive: Driver):
     assert len(archive.search(SearchQuery("x" * 40 + "*")).hits) == 2
 
 
-def test_words_are_taken_apart_as_people_look_for_them():
+def test_words_are_split_as_people_look_for_them():
     assert words_of("Übergröße in src/loader.py") == ["ubergroße", "in", "src", "loader", "py"]
     assert vector_of("a b a") == "'a':1,3 'b':2"
     assert expression_of('load_settings "conf file" x*') == "'load' & 'settings' & 'conf' & 'file' & 'x':*"

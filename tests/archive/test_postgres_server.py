@@ -133,7 +133,7 @@ def test_leases_end_by_the_time_of_the_server(here: Server, tmp_path: Path):
 # Lost connections
 
 
-def test_an_archive_goes_on_after_the_server_was_restarted(driver: Driver, here: Server):
+def test_an_archive_continues_after_the_server_was_restarted(driver: Driver, here: Server):
     id = driver.begin(*talk(3))
     here.restart()
     assert driver.said(id) == talk(3)
@@ -268,7 +268,7 @@ def test_an_address_that_is_none_is_reported_without_repeating_it(url: str):
     assert "hunter2" not in str(error.value)
 
 
-def test_a_server_that_is_too_old_or_cannot_hold_every_text_is_refused(here: Server):
+def test_a_server_that_is_too_old_or_cannot_store_every_text_is_refused(here: Server):
     address = Address("", "postgresql://h:5432/db", "db", "me")
     with pytest.raises(ArchiveError, match=r"on PostgreSQL 12\.9; Plimsoll needs 13 or later"):
         require_server(address, 120_009, "UTF8")
@@ -371,7 +371,7 @@ def test_a_late_compaction_and_a_new_one_leave_one_view(driver: Driver):
     assert driver.rows("views", "nodes", "events") == [1, 1, 1]
 
 
-def test_a_name_with_a_character_that_the_server_cannot_hold_is_kept_without_it(driver: Driver):
+def test_a_name_with_a_character_that_the_server_cannot_store_is_kept_without_it(driver: Driver):
     id = driver.begin(title="a\0b")
     assert driver.session(id).title == "a b"
     assert driver.append(id, [user("x")], turn="\0").stored == 1

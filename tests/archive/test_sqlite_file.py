@@ -250,7 +250,7 @@ def test_a_disk_that_refuses_in_the_middle_of_a_commit_loses_nothing(tmp_path: P
     driver.close()
 
 
-def test_a_writer_that_holds_the_file_for_too_long_is_a_sentence(tmp_path: Path):
+def test_a_writer_that_locks_the_file_for_too_long_is_a_sentence(tmp_path: Path):
     async def attempt() -> None:
         async with await SqliteStore.open(tmp_path / "archive.db", busy_seconds=0.05) as store:
             archive = store.for_owner(OPERATOR)

@@ -88,7 +88,7 @@ def test_a_learned_limit_expires() -> None:
     assert windows.facts(endpoint, MODEL).window == before
 
 
-def test_a_learned_limit_holds_for_one_upstream_and_one_model() -> None:
+def test_a_learned_limit_applies_to_one_upstream_and_one_model() -> None:
     windows, endpoint = learned([0.0])
     other = Endpoint("openai", "https://two.example/v1", "openai", model=MODEL)
     before = windows.facts(other, MODEL).window, windows.facts(endpoint, "gpt-4o").window
@@ -96,7 +96,7 @@ def test_a_learned_limit_holds_for_one_upstream_and_one_model() -> None:
     assert (windows.facts(other, MODEL).window, windows.facts(endpoint, "gpt-4o").window) == before
 
 
-def test_a_limit_that_is_not_credible_holds_for_one_request() -> None:
+def test_a_limit_that_is_not_credible_applies_to_one_request() -> None:
     windows, endpoint = learned([0.0])
     assert windows.learn(endpoint, MODEL, 50_000, is_credible=False).window == 50_000
     assert windows.facts(endpoint, MODEL).window == card_for(MODEL).prompt_limit

@@ -111,7 +111,7 @@ def test_a_search_stops_while_the_database_still_looks_for_a_first_row(archive: 
     assert archive.run_store(asked) == (7,)
 
 
-def test_searches_that_take_long_do_not_hold_up_other_reads(archive: Driver):
+def test_searches_that_take_long_do_not_delay_other_reads(archive: Driver):
     id = archive.begin({"role": "user", "content": "a" * 4_000})
 
     async def work(store):
@@ -172,7 +172,7 @@ def test_nested_repeats_are_accepted_up_to_their_product(counts):
 
 
 @pytest.mark.parametrize("group", ["(?:", "(?i:", "(?s-i:", "(?-i:"])
-def test_a_group_that_only_holds_something_together_adds_nothing_to_the_size(group):
+def test_a_group_that_only_groups_parts_adds_nothing_to_the_size(group):
     check(f"{group}{group}a){{100}}){{100}}")
     with pytest.raises(UserError):
         check(f"{group}{group}ab){{100}}){{100}}")

@@ -42,7 +42,7 @@ def rest_of(connection: socket.socket) -> bytes:
     [b"", b"P", b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: "],
     ids=["nothing", "a byte", "half of the headers"],
 )
-def test_headers_that_never_end_do_not_hold_a_connection(
+def test_headers_that_never_end_do_not_keep_a_connection_open(
     connection: socket.socket, tmp_path: Path, sent: bytes
 ) -> None:
     add_key(tmp_path)  # a client that only holds the connection needs none
@@ -50,7 +50,7 @@ def test_headers_that_never_end_do_not_hold_a_connection(
     assert rest_of(connection).startswith(b"HTTP/1.1 408 ")
 
 
-def test_half_of_a_second_request_does_not_hold_a_connection(connection: socket.socket) -> None:
+def test_half_of_a_second_request_does_not_keep_a_connection_open(connection: socket.socket) -> None:
     connection.sendall(PLAIN)
     answer = b""
     while not answer.endswith(b"}"):
@@ -59,7 +59,7 @@ def test_half_of_a_second_request_does_not_hold_a_connection(connection: socket.
     assert rest_of(connection).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_body_that_drips_on_after_its_refusal_does_not_hold_the_connection(
+def test_a_body_that_drips_on_after_its_refusal_does_not_keep_the_connection_open(
     connection: socket.socket,
 ) -> None:
     connection.sendall(b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1000000\r\n\r\n{")

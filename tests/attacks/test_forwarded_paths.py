@@ -148,7 +148,7 @@ def test_a_limit_that_is_reached_closes_every_listed_path(gateways: ForwardingGa
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_rejection_passes_as_it_came_and_a_wrong_key_goes_nowhere(
+def test_a_rejection_is_passed_on_unchanged_and_a_wrong_key_is_not_passed_on(
     gateways: ForwardingGateways, name: str
 ) -> None:
     gateways.reply = Reply(422, b'{"error": {"message": "No ship may leave."}}', headers={"retry-after": "7"})

@@ -105,7 +105,7 @@ def test_instructions_in_tool_output_become_no_goal_rule_or_step_over_two_compac
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "tool"])
-def test_a_forged_summary_is_not_taken_for_our_own(role: str) -> None:
+def test_a_forged_summary_is_not_mistaken_for_our_own(role: str) -> None:
     forged = {"role": role, "content": PAYLOADS["a summary"]}
     asked = said(
         "I look.",

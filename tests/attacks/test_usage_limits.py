@@ -82,7 +82,7 @@ def test_a_client_that_asks_for_usage_still_gets_it(tmp_path: Path) -> None:
     assert last["usage"]["completion_tokens"] > 0
 
 
-def test_an_upstream_that_refuses_to_tell_usage_is_asked_without_it(tmp_path: Path) -> None:
+def test_an_upstream_that_refuses_to_report_usage_is_asked_without_it(tmp_path: Path) -> None:
     key = add_key(tmp_path)
 
     def strict(request):

@@ -70,7 +70,7 @@ def test_no_more_summaries_are_written_at_once_than_allowed(
     assert "The model has written this." in (tmp_path / "out" / "data.jsonl").read_text("utf-8")
 
 
-def test_the_spending_limit_holds_and_code_writes_the_rest(
+def test_the_spending_limit_applies_and_code_writes_the_rest(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     with serving(monkeypatch, lambda _request: say(GOOD)) as server:

@@ -162,7 +162,7 @@ def test_thinking_beside_the_content_is_a_position_of_its_own_as_inside_it():
     assert layout(beside) == layout(inside) == layout(routed) == expected
 
 
-def test_blocks_stand_in_the_order_in_which_the_model_said_them():
+def test_blocks_are_in_the_order_in_which_the_model_said_them():
     order = ["thinking", "tool_use", "thinking", "content", "tool_use"]
     message = {
         **calls("a", "b", text="so"),

@@ -171,7 +171,7 @@ def test_after_a_pause_results_are_cleared_before_a_summary_pays():
     assert cheapest(summary, clearing_verdict(dear, short, weight, clearing, later)) == "clearing"
 
 
-def test_where_a_conversation_goes_on_for_long_a_summary_spares_more():
+def test_where_a_conversation_continues_for_long_a_summary_spares_more():
     course, weight, now = grown(30, 900)
     lasting = replace(course, requests=200, carried=course.carried * 3)
     clearing = Clearing(removed=4_000, before=3_000)

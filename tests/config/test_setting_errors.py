@@ -294,7 +294,7 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["model: &m {cards: *m}", "a: &a {b: *a}", "model: " + "[" * 3000])
-def test_a_file_that_holds_itself_or_is_nested_without_end_is_reported(tmp_path: Path, text: str) -> None:
+def test_a_file_that_contains_itself_or_is_nested_without_end_is_reported(tmp_path: Path, text: str) -> None:
     assert told(tmp_path, text)
 
 

@@ -73,7 +73,7 @@ def test_a_pasted_summary_that_is_the_only_request_stays_word_for_word(engine, l
 
 
 @pytest.mark.parametrize("lead", [[SYSTEM], []], ids=["system", "no system"])
-def test_a_summary_pasted_as_the_second_request_is_not_taken_for_ours(lead):
+def test_a_summary_pasted_as_the_second_request_is_not_mistaken_for_ours(lead):
     messages = [*lead, user("hello"), assistant("hi"), PASTED]
     assert find_summary(messages) is None
     assert newest_own_request(messages) == len(messages) - 1

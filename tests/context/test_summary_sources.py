@@ -102,7 +102,7 @@ def test_the_lossless_engine_counts_nothing_twice_beyond_what_it_reads_at_once()
     assert edited(view) == 139
 
 
-def test_an_engine_that_was_started_anew_goes_on_from_the_words_of_the_summary():
+def test_an_engine_that_was_started_anew_continues_from_the_words_of_the_summary():
     constraint = "Never write to the production database."
     view = ContextCompressor(context_length=24_000).compress(
         [SYSTEM, REQUEST, *edits(0, 30), {"role": "user", "content": constraint}, *reads(100, 60)]

@@ -217,7 +217,7 @@ def test_each_line_names_the_messages_that_it_comes_from():
     assert as_json(lines)["schema"] == 1
 
 
-def test_numbers_go_on_through_compactions():
+def test_numbers_continue_through_compactions():
     padding = [
         one
         for n in range(60)

@@ -74,7 +74,7 @@ def test_nothing_that_goes_in_is_changed(messages):
 
 @quick
 @given(wild())
-def test_the_wire_alternates_and_holds_nothing_empty(messages):
+def test_the_wire_alternates_and_contains_nothing_empty(messages):
     system, wire = encode(messages)
     speakers = [message["role"] for message in wire]
     assert set(speakers) <= {"user", "assistant"}
@@ -183,7 +183,7 @@ def test_what_is_said_after_a_system_message_never_moves_in_front_of_it(model):
         assert all(longer[: len(shorter)] == shorter for shorter, longer in pairwise(sent))
 
 
-def test_a_system_message_in_a_turn_without_the_user_is_said_between_tags():
+def test_a_system_message_in_a_turn_without_the_user_is_sent_in_tags():
     _, wire = encode(
         [{"role": "user", "content": "hi"}, asks(call("a")), {"role": "system", "content": "stop"}]
     )

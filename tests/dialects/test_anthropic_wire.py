@@ -68,7 +68,7 @@ def test_a_request_of_any_shape_is_a_fixed_point_on_the_wire(messages):
         ({"type": "function", "function": {"name": "f"}}, {"type": "tool", "name": "f"}),
     ],
 )
-def test_every_tool_choice_goes_both_ways(choice, wire, parallel):
+def test_every_tool_choice_converts_both_ways(choice, wire, parallel):
     request = ChatRequest("m", HI, tools=(TOOL,), tool_choice=choice, parallel_tool_calls=parallel)
     body = anthropic.encode_request(request)
     if parallel is False and choice != "none":

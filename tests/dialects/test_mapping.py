@@ -139,7 +139,7 @@ def test_a_plain_request_loses_nothing(dialect: str) -> None:
     assert (dict(findings.dropped), dict(findings.refused)) == ({}, {})
 
 
-def test_every_row_says_where_a_mapped_field_goes() -> None:
+def test_every_row_states_the_target_of_a_mapped_field() -> None:
     for dialect in DIALECTS:
         for row in rows(dialect):
             assert bool(row.to) == (row.fate == "mapped"), row

@@ -186,7 +186,7 @@ OPEN_DETAIL = {"type": "reasoning.text", "text": "Think"}
 
 
 @pytest.mark.parametrize("details", [[SIGNED_DETAIL], [SEALED_DETAIL], [SIGNED_DETAIL, SEALED_DETAIL]])
-def test_thinking_that_a_router_signed_is_bound_and_goes_like_any_other(details):
+def test_thinking_that_a_router_signed_is_bound_and_sent_like_any_other(details):
     before = (*conversation(0).messages, routed(*details), {"role": "user", "content": "and?"})
     after = (before[0], {"role": "user", "content": "SUMMARY"}, *before[2:])
     request = ChatRequest("anthropic/claude-opus-5.5", before)

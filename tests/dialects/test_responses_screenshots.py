@@ -22,7 +22,7 @@ def test_a_screenshot_costs_the_tokens_of_an_image() -> None:
     assert estimate_messages_tokens_rough(RESPONSES.decode_request(BODY).messages) < 2_000
 
 
-def test_a_screenshot_goes_back_as_it_came() -> None:
+def test_a_screenshot_is_returned_unchanged() -> None:
     assert RESPONSES.encode_request(RESPONSES.decode_request(BODY))["input"][1:] == [CALL, OUTPUT]
 
 

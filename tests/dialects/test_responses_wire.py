@@ -184,7 +184,7 @@ def test_a_reasoning_item_is_dropped_with_the_ids_that_depend_on_it_when_its_ans
     assert items_of(fewer) == [{"type": "function_call", "call_id": "c1", "name": "ls", "arguments": "{}"}]
 
 
-def test_a_readable_compaction_item_goes_upstream_as_a_message_and_an_encrypted_one_as_it_is():
+def test_a_readable_compaction_item_is_sent_upstream_as_a_message_and_an_encrypted_one_unchanged():
     ours = {
         "type": "compaction",
         "id": "cmp_1",

@@ -115,7 +115,7 @@ def test_documents_and_search_results_are_read_by_the_model():
     assert [part["file"]["filename"] for part in parts if part["type"] == "file"] == ["document.pdf"]
 
 
-def test_structured_output_goes_both_ways():
+def test_structured_output_converts_both_ways():
     wanted = {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA, "description": "D"}}
     sent = to_anthropic(response_format=wanted, reasoning_effort="low")
     assert sent["output_config"]["effort"] == "low"

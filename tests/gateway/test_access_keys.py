@@ -16,7 +16,7 @@ from plimsoll.testing.scripted_server import ScriptedServer
 DIALECTS = ("openai", "anthropic")
 
 
-def test_without_keys_loopback_is_open_and_the_clients_key_goes_upstream(tmp_path: Path) -> None:
+def test_without_keys_loopback_is_open_and_the_clients_key_is_sent_upstream(tmp_path: Path) -> None:
     with answering() as server, RunningGateway(settings_for(server), tmp_path) as gateway:
         assert ask(gateway.url, key="client-key").status_code == 200
         assert server.requests[-1].headers["x-api-key"] == "client-key"

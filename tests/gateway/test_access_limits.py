@@ -182,7 +182,7 @@ def nested(depth: int) -> dict:
     return {"messages": nested(depth - 1)} if depth else {}
 
 
-def test_limits_hold_for_all_processes_of_one_gateway_together(tmp_path: Path) -> None:
+def test_limits_apply_to_all_processes_of_one_gateway_together(tmp_path: Path) -> None:
     key = add_key(tmp_path / "home", requests_per_minute=20)
     with (
         answering() as server,

@@ -233,7 +233,7 @@ def test_a_key_of_the_gateway_is_read_from_the_dialects_header_and_charged(
 
 
 @pytest.mark.parametrize("dialect", UPSTREAMS)
-def test_the_clients_own_key_goes_upstream_in_the_header_of_the_upstreams_dialect(
+def test_the_clients_own_key_is_sent_upstream_in_the_header_of_the_upstreams_dialect(
     dialect: str, tmp_path: Path
 ) -> None:
     with (
@@ -244,7 +244,7 @@ def test_the_clients_own_key_goes_upstream_in_the_header_of_the_upstreams_dialec
 
 
 @pytest.mark.parametrize("dialect", UPSTREAMS)
-def test_a_key_in_the_query_is_read_like_one_in_the_header_and_goes_no_further(
+def test_a_key_in_the_query_is_read_like_one_in_the_header_and_is_not_passed_on(
     dialect: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = add_key(tmp_path)

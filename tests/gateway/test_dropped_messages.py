@@ -13,7 +13,7 @@ from plimsoll.testing.scripted_server import ScriptedServer
 
 
 @pytest.mark.rewrites_history("a person drops a message, and the client goes back to an earlier one")
-def test_a_dropped_message_stays_away_when_the_client_goes_back_one_turn(tmp_path: Path) -> None:
+def test_a_dropped_message_stays_away_when_the_client_rewinds_one_turn(tmp_path: Path) -> None:
     small = {"model": {"context_length": 8_000}, "compression": {"protect_last_n": 4}}
     with (
         ScriptedServer(model, window=900_000) as server,

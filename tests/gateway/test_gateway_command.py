@@ -89,7 +89,7 @@ def on_a_taken_port(home: Path, **settings: str) -> tuple[int, subprocess.Comple
     return port, done
 
 
-def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
+def test_a_port_in_use_is_a_sentence(tmp_path: Path) -> None:
     port, done = on_a_taken_port(tmp_path)
     assert done.returncode == 2
     assert "context.engine" not in done.stderr

@@ -67,7 +67,7 @@ def test_after_a_compaction_the_prefix_is_read_from_the_cache_within_two_turns(t
         assert any((u.cache_read_tokens or 0) > 0.8 * u.prompt_tokens for u in later), place
 
 
-def test_a_request_below_the_line_goes_up_byte_for_byte(tmp_path: Path) -> None:
+def test_a_request_below_the_line_is_sent_byte_for_byte(tmp_path: Path) -> None:
     body = b'{"model": "gpt-4.1",  "messages": [{"role": "user", "content": "caf\\u00e9"}], "odd": {"kept": 1.0}}'
     with (
         ScriptedServer() as server,
@@ -107,7 +107,7 @@ def test_a_client_that_edits_a_late_message_forks_after_the_compaction(tmp_path:
 
 
 @pytest.mark.rewrites_history("the client goes back to its beginning, which is what the test is about")
-def test_a_client_that_goes_back_to_its_beginning_is_not_shown_what_came_later(tmp_path: Path) -> None:
+def test_a_client_that_rewinds_to_its_beginning_is_not_shown_what_came_later(tmp_path: Path) -> None:
     with (
         ScriptedServer(model, window=WINDOW) as server,
         RunningGateway(settings_for(server, **SMALL), tmp_path) as gateway,
@@ -126,7 +126,7 @@ def test_a_client_that_goes_back_to_its_beginning_is_not_shown_what_came_later(t
 
 @pytest.mark.rewrites_history("the client goes back, which is what the test is about")
 @pytest.mark.parametrize("turns", [2, 11, 23, 33])  # the 12th, 17th, 24th and 30th are compacted
-def test_a_client_that_goes_back_sees_what_reaches_no_further_and_can_be_compacted_anew(
+def test_a_client_that_rewinds_sees_what_reaches_no_further_and_can_be_compacted_anew(
     turns: int, tmp_path: Path
 ) -> None:
     with (

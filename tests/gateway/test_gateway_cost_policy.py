@@ -124,7 +124,7 @@ def test_a_process_that_sees_a_conversation_for_the_first_time_takes_its_cache_f
     assert event.trigger == "cost"
 
 
-def test_a_conversation_that_another_machine_kept_warm_is_not_taken_for_cold(tmp_path: Path) -> None:
+def test_a_conversation_that_another_machine_kept_warm_is_not_mistaken_for_cold(tmp_path: Path) -> None:
     clock = Clock()
     with ScriptedServer(model, model="claude-sonnet-4-5", window=WINDOW) as server:
         one, two = tmp_path / "one", tmp_path / "two"

@@ -54,7 +54,7 @@ def marks(body: Any) -> list[str]:
     return found
 
 
-def test_what_claude_code_sends_goes_up_byte_for_byte(tmp_path: Path) -> None:
+def test_what_claude_code_sends_is_passed_on_byte_for_byte(tmp_path: Path) -> None:
     raw = json.dumps(CLAUDE_CODE, indent=2).encode()
     with (
         ScriptedServer([think("Hm.") + say("I see.")], model="claude-opus-5") as server,

@@ -121,7 +121,7 @@ def test_models_with_the_same_settings_share_what_was_prepared(tmp_path: Path) -
 
 
 @pytest.mark.rewrites_history("a compaction, which is what the test is about")
-def test_settings_for_a_model_hold_under_the_name_that_clients_write(tmp_path: Path) -> None:
+def test_settings_for_a_model_apply_under_the_name_that_clients_write(tmp_path: Path) -> None:
     """Names are read without dates and in one spelling to find out what a model can do."""
     models = {"gpt-4.1-2025-04-14": {"summary_model": "second", "threshold": 0.3, "target_tokens": 2_000}}
     with (

@@ -91,7 +91,7 @@ def test_side_requests_that_branch_off_leave_a_conversation_one_session_without_
 
 
 @pytest.mark.rewrites_history("the client goes back and continues differently")
-def test_a_client_that_goes_back_before_what_is_stored_has_a_session_of_its_own(tmp_path: Path) -> None:
+def test_a_client_that_rewinds_before_what_is_stored_has_a_session_of_its_own(tmp_path: Path) -> None:
     with (
         ScriptedServer(lambda _request: say("Written down.")) as server,
         RunningGateway(settings_of(server), tmp_path) as gateway,

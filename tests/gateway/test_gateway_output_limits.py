@@ -183,7 +183,7 @@ def test_a_thinking_budget_shrinks_with_the_answer(budget: int, expected: int | 
         ("taught", {"output_config": {"effort": "high"}}, "high"),
     ],
 )
-def test_reasoning_effort_goes_only_to_models_that_accept_it(
+def test_reasoning_effort_is_sent_only_to_models_that_accept_it(
     model: str, asked: dict[str, Any], effort: str | None, tmp_path: Path
 ) -> None:
     cards: dict[str, Any] = {"cards": {"taught": {"efforts": ["low", "high"]}}}

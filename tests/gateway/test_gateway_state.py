@@ -24,7 +24,7 @@ def view_of(client: AnthropicClient | OpenAIClient) -> str:
     return client.last.headers["x-plimsoll-view"]
 
 
-def test_a_conversation_goes_on_with_its_view_after_a_restart(tmp_path: Path) -> None:
+def test_a_conversation_continues_with_its_view_after_a_restart(tmp_path: Path) -> None:
     with ScriptedServer(model, window=WINDOW) as server:
         settings = settings_for(server, **SMALL)
         with RunningGateway(settings, tmp_path) as first:
@@ -108,7 +108,7 @@ def test_another_caller_with_the_same_words_has_a_conversation_of_its_own(tmp_pa
     assert all("x-session-id" not in seen.headers for seen in server.requests)
 
 
-def test_the_archive_holds_every_word_up_to_the_last_answer_that_came_back(tmp_path: Path) -> None:
+def test_the_archive_contains_every_word_up_to_the_last_answer_that_came_back(tmp_path: Path) -> None:
     with (
         ScriptedServer(model, window=WINDOW) as server,
         RunningGateway(settings_for(server, "openai", **SMALL), tmp_path) as gateway,
@@ -129,7 +129,7 @@ def test_the_archive_holds_every_word_up_to_the_last_answer_that_came_back(tmp_p
 
 
 @pytest.mark.rewrites_history("a person takes the compaction back, which is what the test is about")
-def test_a_compaction_that_a_person_takes_back_is_taken_back_for_the_client(tmp_path: Path) -> None:
+def test_a_compaction_that_a_person_undoes_is_undone_for_the_client(tmp_path: Path) -> None:
     with (
         ScriptedServer(model, window=900_000) as server,
         RunningGateway(settings_for(server, "openai", **SMALL), tmp_path) as gateway,
@@ -154,7 +154,7 @@ def test_a_compaction_that_a_person_takes_back_is_taken_back_for_the_client(tmp_
     assert all(seen.status == 200 for seen in server.requests)
 
 
-def test_switched_off_a_request_goes_up_as_it_came(tmp_path: Path) -> None:
+def test_switched_off_a_request_is_sent_unchanged(tmp_path: Path) -> None:
     with (
         ScriptedServer(window=900_000) as server,
         RunningGateway(settings_for(server, **SMALL), tmp_path) as gateway,

@@ -57,7 +57,7 @@ def test_without_a_key_of_its_own_the_gateway_passes_the_clients_on(tmp_path: Pa
     assert third.headers["x-api-key"] == "client-key"  # the other dialect's way to send the same key
 
 
-def test_with_nothing_configured_each_dialect_goes_to_its_own_provider(tmp_path: Path) -> None:
+def test_with_nothing_configured_each_dialect_is_sent_to_its_own_provider(tmp_path: Path) -> None:
     with ScriptedServer() as one, ScriptedServer() as other:
         environ = {"ANTHROPIC_BASE_URL": one.anthropic_url, "OPENAI_BASE_URL": other.openai_url}
         with RunningGateway(Settings(), tmp_path, environ=environ) as gateway:

@@ -142,7 +142,7 @@ def _states(stream: httpx.Response) -> Iterator[dict[str, object]]:
             yield json.loads(line.removeprefix("data: "))
 
 
-def test_a_page_in_one_file_names_its_scripts_and_holds_any_text_as_data() -> None:
+def test_a_page_in_one_file_names_its_scripts_and_contains_any_text_as_data() -> None:
     hostile = "</script><script>alert(1)</script><!-- \u2028 ]]>"
     text = standalone({"session": "one", "answers": {"/x": hostile}}).decode()
     assert hostile not in text

@@ -125,7 +125,7 @@ def test_a_room_is_one_conversation_from_the_invitation_on(
     assert said_by_people(log) == ["Which ships came in?", "And which left?"]
 
 
-def test_invitations_of_strangers_are_left_alone_and_a_room_of_three_tells_who_speaks(
+def test_invitations_of_strangers_are_left_alone_and_a_room_of_three_names_the_speaker(
     homeserver: Synapse, people: tuple[Person, Person], tmp_path: Path
 ):
     plimsoll, ada = people

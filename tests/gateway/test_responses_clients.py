@@ -63,7 +63,7 @@ def test_a_long_conversation_is_compacted_and_answered_as_without_the_gateway(
     assert last_turn(seen).usage.cache_read_tokens > 0
 
 
-def test_a_websocket_upgrade_is_answered_so_that_the_client_goes_on_with_http(tmp_path: Path) -> None:
+def test_a_websocket_upgrade_is_answered_so_that_the_client_continues_with_http(tmp_path: Path) -> None:
     upgrade = {
         "connection": "Upgrade",
         "upgrade": "websocket",

@@ -171,7 +171,7 @@ def sessions(home: Path) -> Iterator[Sessions]:
         yield found
 
 
-def test_a_preview_tells_the_effect_and_the_cache_cost_and_changes_nothing(
+def test_a_preview_shows_the_effect_and_the_cache_cost_and_changes_nothing(
     home: Path, sessions: Sessions
 ) -> None:
     id = asyncio.run(stored(home))

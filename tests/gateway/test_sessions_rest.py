@@ -137,7 +137,7 @@ def test_messages_are_found_in_one_session_and_in_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.rewrites_history("a fork goes on from the middle of a conversation")
-def test_a_fork_shares_the_past_and_goes_its_own_way(tmp_path: Path) -> None:
+def test_a_fork_shares_the_past_and_continues_separately(tmp_path: Path) -> None:
     with ScriptedServer() as server, serving(server, tmp_path) as sessions:
         id = sessions.begin(system_prompt="Be brief.")
         for word in ("one", "two", "three"):

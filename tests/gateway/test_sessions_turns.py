@@ -71,7 +71,7 @@ def test_messages_wait_in_order_and_no_more_of_them_than_may(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_client_that_goes_away_stops_its_turn_where_it_said_so(tmp_path: Path, stream: bool) -> None:
+def test_a_client_that_disconnects_stops_its_turn_if_it_asked_for_that(tmp_path: Path, stream: bool) -> None:
     with ScriptedServer([fault("hang"), say("Back.")]) as server, serving(server, tmp_path) as sessions:
         id = sessions.begin()
         _leave(sessions, server, id, stream=stream, on_disconnect="cancel")
@@ -84,9 +84,7 @@ def test_a_client_that_goes_away_stops_its_turn_where_it_said_so(tmp_path: Path,
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_client_that_goes_away_leaves_its_turn_to_finish_where_it_said_nothing(
-    tmp_path: Path, stream: bool
-) -> None:
+def test_a_client_that_disconnects_leaves_its_turn_to_finish_by_default(tmp_path: Path, stream: bool) -> None:
     model = Held()
     with ScriptedServer(model) as server, serving(server, tmp_path) as sessions:
         id = sessions.begin()
@@ -116,7 +114,7 @@ def _leave(sessions: Sessions, server: ScriptedServer, id: str, *, stream: bool,
         assert server.wait_until(lambda: len(server.requests) == 1)
 
 
-def test_a_key_holds_across_a_restart(tmp_path: Path) -> None:
+def test_a_key_stays_valid_across_a_restart(tmp_path: Path) -> None:
     with ScriptedServer([say("Two ships."), say("None.")]) as server:
         with serving(server, tmp_path) as sessions:
             id = sessions.begin()

@@ -167,7 +167,7 @@ def test_a_long_answer_comes_in_parts_that_telegram_takes(telegram: TelegramServ
     assert "".join("".join(telegram.said).split()) == "".join(long.split())
 
 
-def test_what_cannot_be_read_is_said_and_a_caption_is_read(telegram: TelegramServer, tmp_path: Path):
+def test_what_cannot_be_read_is_reported_and_a_caption_is_read(telegram: TelegramServer, tmp_path: Path):
     with ScriptedServer() as server, running(telegram, server, tmp_path):
         telegram.post(ADA, {"voice": {"duration": 3}})
         waited(lambda: len(telegram.said) == 1)
@@ -177,7 +177,7 @@ def test_what_cannot_be_read_is_said_and_a_caption_is_read(telegram: TelegramSer
     assert telegram.said[1].startswith("You said: look\n[with a photo")
 
 
-def test_commands_begin_anew_and_tell_what_was_used(telegram: TelegramServer, tmp_path: Path):
+def test_commands_begin_anew_and_show_what_was_used(telegram: TelegramServer, tmp_path: Path):
     with ScriptedServer() as server, running(telegram, server, tmp_path):
 
         def asked(text: str) -> str:

@@ -70,9 +70,7 @@ LETTERS = [letter(f"{number}", f"message {number}") for number in range(10, 16)]
 SAID = [one.text for one in LETTERS]
 
 
-def test_letters_of_which_some_were_taken_down_are_answered_together(
-    telegram: TelegramServer, tmp_path: Path
-):
+def test_letters_of_which_some_were_recorded_are_answered_together(telegram: TelegramServer, tmp_path: Path):
     left(tmp_path, telegram, LETTERS, "", *map(heard, LETTERS[:3]))
     with ScriptedServer() as server, running(telegram, server, tmp_path):
         waited(lambda: waiting(tmp_path) == [])

@@ -87,7 +87,7 @@ def test_the_system_prompt_may_be_among_the_messages(history: HistoryCompactor) 
     assert inside.has_note
 
 
-def test_a_history_that_goes_back_sees_no_summary_of_later_messages(history: HistoryCompactor) -> None:
+def test_a_history_that_was_rewound_sees_no_summary_of_later_messages(history: HistoryCompactor) -> None:
     views = [history.view(CHAT, asked, system=[SYSTEM]) for asked in requests(LOG)]
     for asked, first in zip(requests(LOG), views, strict=True):
         branch = [*asked[:-1], {"role": "user", "content": "Something else: which ship is the oldest?"}]
@@ -169,7 +169,7 @@ def test_an_overflow_compacts_below_the_window_that_the_provider_states() -> Non
             history.view_after_overflow(ZeroDivisionError("division by zero"), CHAT, asked)
 
 
-def test_a_host_that_stores_the_view_goes_on_from_it(history: HistoryCompactor) -> None:
+def test_a_host_that_stores_the_view_continues_from_it(history: HistoryCompactor) -> None:
     """The same views as for a host that keeps everything, and recall still finds what the host gave up."""
     stored: list[Message] = []
     compactions = 0

@@ -121,7 +121,7 @@ def test_the_long_context_suffix_gives_a_million_tokens(suffix: str) -> None:
     assert card_for("claude-sonnet-4-5").window == 200_000
 
 
-def test_parameter_counts_are_not_taken_for_a_long_context() -> None:
+def test_parameter_counts_are_not_mistaken_for_a_long_context() -> None:
     assert card_for("SmolLM2-135M").window == 8_192
 
 
@@ -279,13 +279,13 @@ def test_an_override_changes_single_facts_and_keeps_the_others() -> None:
     assert card_for("claude-opus-4.5") == shipped
 
 
-def test_an_overridden_price_holds_for_long_prompts_too() -> None:
+def test_an_overridden_price_applies_to_long_prompts_too() -> None:
     card = card_for("claude-haiku-5.5", {"claude-haiku-5.5": {"prices": {"input": 0.3}}})
     assert (card.prices_for(1).input, card.prices_for(10**6).input) == (0.3, 0.3)
     assert card.prices_for(10**6).output == 2.5
 
 
-def test_an_overridden_window_is_not_held_back_by_a_shipped_input_cap() -> None:
+def test_an_overridden_window_is_not_limited_by_a_shipped_input_cap() -> None:
     assert card_for("gpt-5", {"gpt-5": {"window": 300_000}}).prompt_limit == 300_000
 
 

@@ -25,7 +25,7 @@ def every_request_extends_the_one_before() -> None:
 
 
 @pytest.mark.parametrize("upstream", ["responses", "anthropic"])
-def test_codex_compacts_with_its_own_command_and_goes_on_with_a_warm_cache(
+def test_codex_compacts_with_its_own_command_and_continues_with_a_warm_cache(
     upstream: str, tmp_path: Path
 ) -> None:
     case = replace(CODEX, driver="codex_app_server.py", upstream=upstream)

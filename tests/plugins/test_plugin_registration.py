@@ -68,7 +68,7 @@ def test_commands_are_taken_in_both_orders(place):
     assert (old.name, old.description, old.run("y")) == ("old", "the other order", "y")
 
 
-def test_of_two_tools_with_one_name_the_first_stays_and_that_is_said(place):
+def test_of_two_tools_with_one_name_the_first_stays_and_that_is_reported(place):
     place.general("notes", NOTES)
     place.general("more", NOTES)
     found = resolved(place, "notes", "more")

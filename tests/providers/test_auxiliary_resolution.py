@@ -141,7 +141,7 @@ def test_an_address_without_a_model_is_asked_for_no_summary_and_the_setting_is_n
     assert chain(found(tmp_path, environ, main, provider="main", model="small"))[0][1] == "small"
 
 
-def test_windows_are_those_that_hold_where_the_model_is_served(tmp_path):
+def test_windows_are_those_of_the_server_of_the_model(tmp_path):
     (haiku, sonnet) = found(tmp_path, ANTHROPIC, {"context_length": 50_000}).candidates
     assert (haiku.window, sonnet.window) == (200_000, 50_000)
     (ollama,) = found(tmp_path, main={"provider": "ollama", "name": "qwen3"}).candidates

@@ -114,7 +114,7 @@ def test_a_conversation_that_is_not_what_was_sent_is_never_asked_warm(harbour):
 
 
 @pytest.mark.parametrize("wrong", [say("No headings here."), fault("tool_call"), fault(400)])
-def test_where_the_warm_way_fails_the_ordinary_one_is_taken(harbour, wrong):
+def test_where_the_warm_way_fails_the_ordinary_one_is_used(harbour, wrong):
     harbour.server.inject(wrong)
     assert harbour.compacted().summary_source == "model"
     models = [one.request.model.rpartition("/")[2] for one in harbour.summaries]

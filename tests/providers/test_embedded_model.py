@@ -165,7 +165,7 @@ print(server.pid, flush=True)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["exit", "killed"])
-def test_the_server_goes_with_the_program(
+def test_the_server_ends_with_the_program(
     embedded_home: Path, tmp_path: Path, end: str, alone_on_the_machine: None
 ):
     then = "time.sleep(60)" if end == "killed" else ""

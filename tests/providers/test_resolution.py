@@ -65,7 +65,7 @@ def test_without_a_key_ollama_answers_and_without_ollama_the_embedded_model():
         assert "plimsoll models fetch" in resolution.sentences()[-1]
 
 
-def test_every_step_says_why_it_was_not_taken():
+def test_every_step_states_why_it_was_not_used():
     sentences = found().sentences()
     for name in ("ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "OPENAI_API_KEY", "NOUS_API_KEY", "Ollama"):
         assert any(name in sentence for sentence in sentences)
@@ -251,7 +251,7 @@ def test_an_address_of_a_known_provider_is_that_provider():
     assert found(native, {"ANTHROPIC_API_KEY": SECRET}).endpoint.dialect == "anthropic"
 
 
-def test_addresses_in_the_environment_hold():
+def test_addresses_in_the_environment_are_used():
     environ = {"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": "http://proxy.internal/v1"}
     assert found(environ=environ).endpoint.base_url == "http://proxy.internal/v1"
     for value in ("0.0.0.0", "127.0.0.1:11434", "http://127.0.0.1:11434/"):

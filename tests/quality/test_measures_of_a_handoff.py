@@ -29,7 +29,7 @@ def test_a_section_is_its_lines_without_bullets_and_placeholders() -> None:
     assert section(SUMMARY, "In Progress") == ["Write the benchmark"]
 
 
-def test_half_of_the_content_words_count_as_said() -> None:
+def test_half_of_the_content_words_count_as_stated() -> None:
     assert says("Ship the parser by Friday", "Please ship the parser, it is urgent")
     assert not says("Ship the parser by Friday", "Rename every column of the invoice table")
 
@@ -50,7 +50,7 @@ def test_scripts_without_spaces_count_by_pairs() -> None:
     assert says("目标：修复登录接口的超时", "登录接口的超时")
 
 
-def test_a_next_step_is_taken_up_by_its_name_or_by_most_of_its_words() -> None:
+def test_a_next_step_is_recognised_by_its_name_or_by_most_of_its_words() -> None:
     call = {
         "id": "1",
         "type": "function",

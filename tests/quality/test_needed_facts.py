@@ -82,7 +82,7 @@ def test_terms_are_recognised_by_their_shape():
 
 
 @given(st.text(max_size=200), st.text(alphabet="ab_/.", min_size=1, max_size=6))
-def test_every_place_holds_the_term(text, term):
+def test_every_place_contains_the_term(text, term):
     for place in places_of(term, text):
         assert text[place : place + len(term)] == term
 

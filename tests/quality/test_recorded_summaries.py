@@ -48,7 +48,7 @@ def ours(monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_a_recorded_summary_goes_under_the_headings_that_are_asked_for(ours):
+def test_a_recorded_summary_is_put_under_the_headings_that_are_asked_for(ours):
     told = ours.under_headings(SUMMARY)
     assert "## Goal\nRepair the invoice importer." in told
     assert "## Relevant Files\n- src/importer.py" in told

@@ -106,12 +106,12 @@ ORDINARY = [
 
 @pytest.mark.parametrize("secret", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize("around", ["{}", "it is {}.", '"{}"', "x={}\n", "({})", "`{}`", "a,{},b"])
-def test_a_key_of_a_known_shape_goes_wherever_it_stands(secret, around):
+def test_a_key_of_a_known_shape_is_removed_everywhere(secret, around):
     assert redact(around.format(secret)) == around.format(MARK)
 
 
 @pytest.mark.parametrize(("text", "gone", "kept"), ASSIGNED, ids=lambda value: str(value)[:30])
-def test_the_value_goes_and_the_name_stays(text, gone, kept):
+def test_the_value_is_removed_and_the_name_stays(text, gone, kept):
     redacted = redact(text)
     assert gone not in redacted
     assert MARK in redacted
@@ -124,20 +124,20 @@ def test_ordinary_text_is_not_touched(text):
     assert redact(f"before\n{text}\nafter") == f"before\n{text}\nafter"
 
 
-def test_a_private_key_goes_whole():
+def test_a_private_key_is_removed_whole():
     assert redact(f"see\n{PEM}\ndone") == (
         f"see\n-----BEGIN RSA PRIVATE KEY-----{MARK}-----END RSA PRIVATE KEY-----\ndone"
     )
 
 
 @pytest.mark.parametrize("length", range(60, len(PEM) - 28, 7))
-def test_a_private_key_that_was_cut_off_goes_as_far_as_it_is_there(length):
+def test_a_private_key_that_was_cut_off_is_removed_up_to_its_end(length):
     redacted = redact(PEM[:length] + "\n[truncated]")
     assert KEY[:12] not in redacted
     assert redacted.endswith("[truncated]")
 
 
-def test_a_private_key_inside_json_goes_too():
+def test_a_private_key_inside_json_is_removed_too():
     redacted = redact('{"key": "' + PEM.replace("\n", "\\n") + '", "id": 7}')
     assert KEY[:12] not in redacted
     assert redacted.endswith('", "id": 7}')

@@ -108,7 +108,7 @@ RETURNED = [*CALLED, {"role": "tool", "tool_call_id": "c1", "name": "look", "con
 
 
 @pytest.mark.parametrize("messages", [ASKED, CALLED, RETURNED])
-def test_a_turn_that_was_left_goes_on_when_its_message_is_sent_again(tmp_path, messages):
+def test_a_turn_that_was_left_continues_when_its_message_is_sent_again(tmp_path, messages):
     async def work(conversation):
         await left_by_another(conversation, messages)
         return await conversation.exchange(ASKED[0], quiet, key="k1")

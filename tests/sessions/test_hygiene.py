@@ -113,7 +113,7 @@ def test_the_count_that_the_api_reported_for_the_last_turn_is_used(tmp_path):
     assert size.tokens == 700_000 + added
 
 
-def test_a_report_from_before_a_compaction_tells_nothing_about_the_view(tmp_path):
+def test_a_report_from_before_a_compaction_says_nothing_about_the_view(tmp_path):
     async def work(conversation):
         archive, id = conversation.archive, conversation.session.id
         await archive.append(id, [user("a"), assistant("b")] * 3, turn="before")
@@ -275,7 +275,7 @@ def test_the_built_in_replaces_an_engine_that_hangs(tmp_path):
     assert len(view) < len(stored)
 
 
-def test_a_message_that_is_pinned_meanwhile_stays_and_the_turn_goes_on(tmp_path):
+def test_a_message_that_is_pinned_meanwhile_stays_and_the_turn_continues(tmp_path):
     class Pinning(Watched):
         """While it works, a person pins a message that it leaves out."""
 

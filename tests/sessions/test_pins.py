@@ -101,7 +101,7 @@ def test_whatever_left_a_pinned_message_comes_back_to_its_place_with_what_belong
     assert [one for one in validate(after) if "result" in str(one)] == []
 
 
-def test_a_stub_after_a_call_goes_when_the_real_result_comes_back():
+def test_a_stub_after_a_call_is_removed_when_the_real_result_comes_back():
     before = [user(), call(), result(), user("Thank you.")]
     after = with_pins(before, [before[0], before[1], stub_result("call_0", "tide"), before[3]], {2})
     assert after == before

@@ -82,7 +82,7 @@ def test_the_engine_hears_of_a_real_end_and_not_of_a_closed_window(tmp_path):
     assert engine.told[-2:] == [("end", 3), ("reset",)]
 
 
-def test_switching_the_model_tells_the_engine_gives_up_what_is_prepared_and_changes_who_writes(tmp_path):
+def test_switching_the_model_notifies_the_engine_discards_what_is_prepared_and_changes_who_writes(tmp_path):
     gate = threading.Event()
     before, after = Writer(gate), Writer()
     engine = ContextCompressor(MODEL, 20_000, summarizer=before)

@@ -156,7 +156,7 @@ def test_a_dangerous_call_is_refused_without_a_terminal_and_runs_with_yes(home):
 # Failures
 
 
-def test_a_failure_of_the_provider_is_a_sentence_and_the_session_goes_on(home):
+def test_a_failure_of_the_provider_is_a_sentence_and_the_session_continues(home):
     with ScriptedServer([fault(401), say("Back again.")]) as server:
         done = chat(home, said="one\ntwo\n", config=configured(server))
         second = server.requests[1].body["messages"]
@@ -367,7 +367,7 @@ def test_every_request_is_valid_and_none_says_how_full_the_window_is(home):
         assert not told.search(json.dumps([body["tools"], body["messages"]], ensure_ascii=False))
 
 
-def test_a_session_goes_on_with_the_model_that_it_was_last_with(home):
+def test_a_session_continues_with_its_last_model(home):
     key = {"OPENAI_API_KEY": "sk-0"}
     with ScriptedServer() as server:
         cards = "model:\n  cards:\n    gpt-5-mini: {window: 90000}\n"

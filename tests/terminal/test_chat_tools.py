@@ -51,7 +51,7 @@ def test_edits_takes_a_mode_and_refuses_others(home):
     assert "There is no user to ask here" in done.notices
 
 
-def test_shift_tab_goes_through_the_modes(home):
+def test_shift_tab_cycles_through_the_modes(home):
     seen = []
 
     async def keys(send, chat):

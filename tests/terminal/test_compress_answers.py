@@ -129,7 +129,7 @@ class TestTheWindow:
         result = compress(run, saved(tmp_path, long_talk()), "--window", "8K")
         assert "not due" not in result.stdout
 
-    def test_a_conversation_that_fits_the_tail_is_unchanged_and_that_is_said(
+    def test_a_conversation_that_fits_the_tail_is_unchanged_and_that_is_reported(
         self, run: Run, tmp_path: Path
     ) -> None:
         path = saved(tmp_path, [HI, HELLO])
@@ -175,7 +175,7 @@ class TestTheWindow:
 
 
 class TestTheOutput:
-    def test_a_session_log_is_written_as_openai_messages_and_that_is_said(
+    def test_a_session_log_is_written_as_openai_messages_and_that_is_reported(
         self, run: Run, tmp_path: Path
     ) -> None:
         log, out = saved(tmp_path, LOGGED), tmp_path / "out.jsonl"

@@ -169,7 +169,7 @@ def test_several_conversations_get_a_row_each_and_a_sum(run: Run, tmp_path: Path
     assert "2 in all" in result.stdout
 
 
-def test_the_model_decides_the_window_and_an_unknown_one_is_said(run: Run, tmp_path: Path) -> None:
+def test_the_model_decides_the_window_and_an_unknown_one_is_reported(run: Run, tmp_path: Path) -> None:
     known = run("compress", small(tmp_path), "--model", "claude-sonnet-4.5")
     assert "window 200,000 tokens" in known.stdout
     assert "unknown" not in known.stderr
@@ -323,7 +323,7 @@ def test_a_summary_is_folded_section_by_section() -> None:
     assert "… 3 more" in drawn(summary_panel(summary, "deterministic"))
 
 
-def test_control_characters_are_taken_out() -> None:
+def test_control_characters_are_removed() -> None:
     assert plain("a\x1b[31mb\x1b]0;t\x07c\r\ud83dd\ne\tf") == "ab0;tcd\ne\tf"
 
 

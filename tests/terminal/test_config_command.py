@@ -76,7 +76,7 @@ mcp_servers:
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
-def test_show_tells_the_names_below_env_and_headers_and_never_a_value(
+def test_show_prints_the_names_below_env_and_headers_and_never_a_value(
     home: Path, form: tuple[str, ...]
 ) -> None:
     (home / "config.yaml").write_text(SERVERS)
@@ -130,7 +130,7 @@ def test_check_says_in_one_line_that_all_is_good(home: Path, monkeypatch: pytest
     assert run("config", "check").output.endswith(": 2 settings, 1 from the environment, no errors\n")
 
 
-def test_check_tells_every_mistake_and_exits_with_2(home: Path) -> None:
+def test_check_reports_every_mistake_and_exits_with_2(home: Path) -> None:
     (home / "config.yaml").write_text("compression:\n  treshold: 1\n  threshold: 5\n")
     result = run("config", "check")
     assert result.exit_code == 2
@@ -145,7 +145,7 @@ def test_check_fails_for_an_engine_that_is_not_installed(home: Path) -> None:
     assert "Installed: compressor" in result.stderr
 
 
-def test_explain_tells_value_range_default_source_and_what_it_overrides(
+def test_explain_shows_value_range_default_source_and_what_it_overrides(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (home / "config.yaml").write_text("compression:\n  threshold: 0.4\n")

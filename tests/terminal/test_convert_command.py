@@ -73,7 +73,7 @@ def test_the_newest_session_of_the_project_is_found_again(run: Run, tmp_path: Pa
 
 
 @pytest.mark.parametrize("target", PLACES)
-def test_a_session_of_another_project_is_not_taken(
+def test_a_session_of_another_project_is_not_used(
     run: Run, tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = path_in(run("convert", GOLDEN / "openai_list.json", "--to", target))

@@ -148,7 +148,7 @@ def test_an_hour_through_openrouter_is_billed_as_an_hour_and_says_so(run: Run, t
     assert billed["write_5m"] == 0
 
 
-def test_requests_that_the_model_cannot_take_are_counted_and_said(run: Run, talk: Path, tmp_path: Path):
+def test_requests_that_the_model_cannot_take_are_counted_and_reported(run: Run, talk: Path, tmp_path: Path):
     assert facts(run(talk, "--model", SONNET, "--json"))["over_window"] == 0
     assert "as if they fitted" not in run(talk, "--model", SONNET).stderr
     home = tmp_path / "home"

@@ -71,7 +71,7 @@ def test_a_handoff_of_a_compacted_conversation_states_the_first_request_once(
     assert "Written by Plimsoll, without a model, from lighter.json" in document
 
 
-def test_a_handoff_goes_to_a_file_and_the_screen_says_only_where(run: Run, tmp_path: Path) -> None:
+def test_a_handoff_is_written_to_a_file_and_the_screen_shows_only_its_path(run: Run, tmp_path: Path) -> None:
     target = tmp_path / "handoff.md"
     result = run(EXAMPLE, "--no-model", "-o", target)
     assert result.exit_code == 0

@@ -102,7 +102,7 @@ def test_test_asks_says_why_and_shows_what_it_cost(run: Run, monkeypatch: pytest
     assert SECRET not in result.output
 
 
-def test_test_tells_a_failure_in_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch):
+def test_test_reports_a_failure_in_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with ScriptedServer([fault(401, message=f"Incorrect API key provided: {SECRET}")]) as server:
         result = run("test", "gpt-5", "--base-url", server.openai_url)

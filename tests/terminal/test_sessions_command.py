@@ -237,7 +237,7 @@ def test_search_marks_the_words_on_a_screen(session: str, monkeypatch: pytest.Mo
     assert "\x1b[1;30;43mloader\x1b[0m" in out("search", "loader")
 
 
-def test_search_goes_on_page_by_page(session: str):
+def test_search_continues_page_by_page(session: str):
     first = json.loads(out("search", "e*", "--limit", "1", "--json"))
     rest = json.loads(out("search", "e*", "--json", "--cursor", str(first["next"] or 0)))
     numbers = [hit["sequence"] for page in (first, rest) for hit in page["hits"]]

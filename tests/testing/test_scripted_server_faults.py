@@ -125,7 +125,7 @@ def test_a_status_comes_with_the_provider_s_type_of_error(dialect, stream, item,
         assert post(server, dialect).status_code == 200
 
 
-def test_an_empty_account_is_said_in_each_provider_s_way():
+def test_an_empty_account_is_reported_in_each_providers_way():
     with ScriptedServer([fault("quota", times=2)]) as server:
         of_openai, of_anthropic = post(server, "openai"), post(server, "anthropic")
     assert (of_openai.status_code, error_of(of_openai)["code"]) == (429, "insufficient_quota")

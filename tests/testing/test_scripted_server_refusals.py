@@ -187,7 +187,7 @@ class TestPreservedThinking:
         assert response.status_code == 400
         assert error_of(response)["message"].startswith(f"{where}: {self.BOUND_TO_ANOTHER}")
 
-    def test_the_conversation_goes_on(self, talk):
+    def test_the_conversation_continues(self, talk):
         server, body = talk
         assert post(server, "anthropic", body).status_code == 200
 
@@ -244,7 +244,7 @@ class TestPreservedThinking:
         )
 
 
-def test_extended_thinking_must_not_be_taken_out_while_its_calls_are_being_answered():
+def test_extended_thinking_must_not_be_removed_while_its_calls_are_being_answered():
     with ScriptedServer([think("hm") + call("terminal", command="ls"), say("done")]) as server:
         thinking = {"type": "enabled", "budget_tokens": 1024}
         body = {

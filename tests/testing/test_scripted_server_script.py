@@ -238,7 +238,7 @@ def test_a_connection_is_closed_when_the_client_asks_for_that():
         assert data.endswith(b"]}")
 
 
-def test_a_client_may_ask_whether_to_go_on():
+def test_a_client_may_ask_whether_to_continue():
     body = b'{"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}'
     head = (
         f"POST /v1/chat/completions HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: {len(body)}\r\n\r\n"

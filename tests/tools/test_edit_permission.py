@@ -104,7 +104,7 @@ def test_a_plan_changes_nothing_and_reads_everything(root):
     assert "8080" in (root / "app.py").read_text("utf-8")
 
 
-def test_a_running_command_tells_its_last_line_without_secrets(root):
+def test_a_running_command_shows_its_last_line_without_secrets(root):
     told = []
     here = replace(place(root, HARBOUR_TOKEN="anchor-4711-secret"), on_output=told.append)
     run(

@@ -33,7 +33,7 @@ def root(here):
 # --- reading
 
 
-def test_a_page_says_which_lines_it_is_and_how_to_go_on(here, root):
+def test_a_page_says_which_lines_it_is_and_how_to_continue(here, root):
     (root / "a.txt").write_text("".join(f"line {n}\n" for n in range(1, 11)), "utf-8")
     shown = text(here, "read_file", path="a.txt", offset=3, limit=2)
     assert shown == "a.txt: lines 3-4 of 10\nline 3\nline 4\n[next: offset=5]"
@@ -338,7 +338,7 @@ def test_a_file_that_is_text_comes_back_byte_for_byte(data):
 
 
 @given(TEXTS)
-def test_utf_8_is_always_taken_for_utf_8(content):
+def test_utf_8_is_always_recognised_as_utf_8(content):
     assert encoding_of(content.encode("utf-8")) == Encoding("utf-8")
 
 

@@ -96,7 +96,7 @@ def test_results_come_in_pages(here, box):
     assert search(here, box, pattern="main", offset=9) == ["[no more results; there are 4]"]
 
 
-def test_nothing_found_is_said(here, box):
+def test_nothing_found_is_reported(here, box):
     assert search(here, box, pattern="zzz") == ["No lines match 'zzz' here."]
     assert search(here, box, pattern="zzz", target="names") == ["No files match 'zzz' here."]
 

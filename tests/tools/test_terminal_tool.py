@@ -47,7 +47,7 @@ def test_the_directory_is_remembered_and_other_tools_follow(here):
     assert "hello" in text(here, "read_file", path="a.txt")
 
 
-def test_workdir_holds_for_one_call(here):
+def test_workdir_applies_to_one_call(here):
     root = here.workplace.root
     (root / "sub").mkdir()
     assert text(here, "terminal", command="pwd", workdir="sub").startswith(str(root / "sub"))

@@ -164,7 +164,7 @@ def test_what_needs_approval_is_refused_where_nobody_can_be_asked(here):
     assert "was not run because it costs money, and that was refused: no user is present" in said
 
 
-def test_a_person_is_asked_with_the_reason_and_their_remark_goes_to_the_model(here):
+def test_a_person_is_asked_with_the_reason_and_their_remark_is_passed_to_the_model(here):
     asked = []
 
     async def approve(question):

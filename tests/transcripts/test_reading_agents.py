@@ -25,7 +25,7 @@ def outline(transcript: Transcript) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_gemini_cli_session_is_read_without_what_was_taken_back() -> None:
+def test_a_gemini_cli_session_is_read_without_what_was_undone() -> None:
     found = golden("gemini_cli.jsonl")
     assert outline(found) == [
         ("user", "<session_context>\nThis is the Gemini CLI.\n</session_context>"),
@@ -147,5 +147,5 @@ def test_a_request_body_has_its_system_prompt_and_pairs(name: str) -> None:
         ({"input": [{"role": 7}]}, "input[0]"),
     ],
 )
-def test_a_session_that_holds_nothing_readable_is_refused(value: Any, words: str) -> None:
+def test_a_session_that_contains_nothing_readable_is_refused(value: Any, words: str) -> None:
     assert words in refusal(json.dumps(value))

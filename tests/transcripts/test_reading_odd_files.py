@@ -162,7 +162,7 @@ def _outcome(data: bytes) -> None:
         assert all(isinstance(message, dict) for t in read(data) for message in t.messages)
 
 
-def test_reading_holds_about_twice_the_file_at_most(tmp_path: Path) -> None:
+def test_reading_uses_at_most_about_twice_the_file(tmp_path: Path) -> None:
     text = "All work and no play makes a dull berth. " * 100
     document = tmp_path / "big.json"
     document.write_text(json.dumps([{"role": "user", "content": text}] * 2_000, indent=1))

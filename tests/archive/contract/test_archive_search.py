@@ -216,7 +216,7 @@ _ALPHABET = "abAB_ .東京é("
     texts=st.lists(st.text(_ALPHABET, max_size=30), min_size=1, max_size=6),
     wanted=st.text(_ALPHABET, min_size=1, max_size=6).filter(str.strip),
 )
-def test_substring_search_finds_exactly_the_messages_that_hold_it(archive: Driver, texts, wanted):
+def test_substring_search_finds_exactly_the_messages_that_contain_it(archive: Driver, texts, wanted):
     id = archive.begin(*map(user, texts))
     expected = [n for n, text in enumerate(texts, 1) if wanted.lower() in text.lower()]
     assert found(archive, wanted, "substring", session=id, order="oldest") == expected
@@ -250,7 +250,7 @@ def test_a_predicate_decides_with_the_call_of_a_tool_result(shelf: Driver) -> No
     assert [caller is not None for _, caller in asked] == [False, False, True, False, False]
 
 
-def test_a_page_with_a_predicate_goes_on_after_what_it_refused(shelf: Driver) -> None:
+def test_a_page_with_a_predicate_continues_after_what_it_refused(shelf: Driver) -> None:
     def accepts(message: dict[str, object], _caller: object) -> bool:
         return message["role"] == "user"
 

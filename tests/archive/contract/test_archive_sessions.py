@@ -115,7 +115,7 @@ def test_a_shared_turn_saved_again_after_the_parent_was_deleted_is_still_stored_
     assert archive.append(fork, talk(3), turn="begin").stored == 0
 
 
-def test_what_a_deleted_parent_kept_for_its_forks_goes_with_the_last_of_them(archive: Driver):
+def test_what_a_deleted_parent_kept_for_its_forks_is_deleted_with_the_last_of_them(archive: Driver):
     id = archive.begin(*talk(4))
     first, second = archive.fork(id).id, archive.fork(id, at=2).id
     grandchild = archive.fork(second, at=1).id

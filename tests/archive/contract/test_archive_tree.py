@@ -64,7 +64,7 @@ def test_a_fork_has_the_nodes_about_messages_that_it_shares(archive):
     assert ids(archive, grandchild, inherited=True) == [first.id]
 
 
-def test_a_deleted_parent_leaves_to_its_fork_what_tells_of_shared_messages_only(archive):
+def test_a_deleted_parent_leaves_to_its_fork_what_concerns_shared_messages_only(archive):
     id = begun(archive)
     first, second, third = leaf(id, 1, 3), leaf(id, 4, 6), leaf(id, 7, 9)
     archive.add_nodes(id, [first, second, third, over(id, second, third)])

@@ -19,7 +19,7 @@ def test_a_fork_begins_with_the_view_that_it_asks_for(archive: Driver):
             archive.fork(id, at=5, view=view)
 
 
-def test_a_fork_shares_the_past_and_goes_its_own_way(archive: Driver):
+def test_a_fork_shares_the_past_and_continues_separately(archive: Driver):
     said = talk(6)
     id = archive.begin(*said, title="first", model="m", engine="e")
     fork = archive.fork(id, at=4)

@@ -112,7 +112,7 @@ def test_undo_restores_the_view_before_and_keeps_what_was_said_since(archive: Dr
         archive.undo(id)
 
 
-def test_a_compaction_after_an_undo_goes_on_from_the_view_that_holds(archive: Driver):
+def test_a_compaction_after_an_undo_continues_from_the_current_view(archive: Driver):
     said = talk(6)
     id = archive.begin(*said)
     archive.compact(id, [summary("A"), said[5]])
