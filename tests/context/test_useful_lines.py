@@ -9,6 +9,7 @@ from plimsoll.context.ledger.headings import entries_of
 from plimsoll.context.ledger.requests import is_courtesy
 from plimsoll.context.ledger.rulings import rulings_in
 from plimsoll.context.ledger.statements import decisions_in
+from plimsoll.context.ledger.template import EVIDENCE
 
 CONSTRAINTS = "Constraints & Preferences"
 
@@ -125,12 +126,17 @@ def test_a_rule_at_the_end_of_what_is_read_is_whole_or_left_out():
     assert all(rule.endswith("backup.") for rule in rules)
 
 
-def test_a_few_rules_of_a_rules_file_are_quoted_and_the_others_counted():
+def test_eight_rules_of_a_rules_file_are_under_the_heading_and_the_others_are_evidence():
     rules = "\n".join(f"- Never rename the column part_{n} of the table." for n in range(20))
     text = f"# AGENTS.md instructions for /src\n\n<INSTRUCTIONS>\n{rules}\n</INSTRUCTIONS>"
-    lines = sections_of([user(text), user("Port the importer."), *edit(1)])[CONSTRAINTS].splitlines()
+    sections = sections_of([user(text), user("Port the importer."), *edit(1)])
+    lines = sections[CONSTRAINTS].splitlines()
     assert len(lines) == 9
     assert lines[-1] == "- 12 more rules are in AGENTS.md."
+    assert (
+        "- Never rename the column part_19 of the table. (from AGENTS.md)" in sections[EVIDENCE].splitlines()
+    )
+    assert all(f"part_{n} " in "\n".join((*lines, sections[EVIDENCE])) for n in range(20))
 
 
 def test_the_opening_request_is_not_repeated_as_a_constraint():

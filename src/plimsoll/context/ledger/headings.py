@@ -159,9 +159,10 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
 
 
 def _add_rules_files(entries: LedgerEntries, now: ConversationFacts, value: float) -> None:
-    """Add the rules of each rules file, or the first of them: the agent that continues can read the file itself.
+    """Add the first rules of each rules file under the heading, and the others as evidence, if there is room.
 
-    It cannot read a system message again, so all rules of one are added.
+    The agent that continues can read the file itself. It cannot read a system message again, so all rules of one are
+    under the heading.
     """
     by_file: dict[str, list[StatedConstraint]] = {}
     for one in now.constraints.values():
@@ -171,12 +172,13 @@ def _add_rules_files(entries: LedgerEntries, now: ConversationFacts, value: floa
         # A rule that stands by itself says more than an item of a list about one subject.
         most = _RULES_OF_A_FILE if name.endswith(".md") else len(rules)
         first = sorted(rules, key=lambda one: one.text.count(BETWEEN))[:most]
-        for order, one in enumerate(one for one in rules if one in first):
-            entries.add(CONSTRAINTS, f"- {one.text} (from {name})", order, value, sources=(one.source,))
+        for order, one in enumerate(rules):
+            section, worth = (CONSTRAINTS, value) if one in first else (EVIDENCE, weights().low)
+            entries.add(section, f"- {one.text} (from {name})", order, worth, sources=(one.source,))
         if len(rules) > len(first):
             count = len(rules) - len(first)
             text = f"- {count} more {'rule is' if count == 1 else 'rules are'} in {name}."
-            entries.add(CONSTRAINTS, text, len(first), value, sources=(rules[-1].source,))
+            entries.add(CONSTRAINTS, text, len(rules), value, sources=(rules[-1].source,))
 
 
 def _add_aims(entries: LedgerEntries, now: ConversationFacts, earlier: Collection[str]) -> None:
