@@ -130,7 +130,7 @@ class KeyStore(ABC):
 
     @abstractmethod
     async def reserve_requests(self, id: str, limit: int, part: int) -> RequestShare:
-        """Reserve one `part`th of the requests left in this minute's `most`, at least one; none if none are left."""
+        """Reserve one `part`th of the requests left of this minute's `limit`, at least one if any are left."""
 
     @abstractmethod
     async def settle(self, holder: str, settlements: Sequence[UsageSettlement], lease: float) -> None:

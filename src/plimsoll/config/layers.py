@@ -1,7 +1,7 @@
 """Reads each source into a flat list of values, and reports unknown keys.
 
     config.yaml    {compression: {threshold: 0.4}}        ─┐
-    environment    PLIMSOLL_COMPRESSION__THRESHOLD=0.4    ─┼─►  Given(path, 0.4, source)
+    environment    PLIMSOLL_COMPRESSION__THRESHOLD=0.4    ─┼─►  GivenValue(path, 0.4, source)
     flags          {"compression.threshold": 0.4}         ─┘
 
 An unknown key gets a suggestion. Its value is never repeated, because it may be a secret.

@@ -1,6 +1,6 @@
 """Loads a plugin: runs its code and collects what it registers.
 
-    Found ─► package (isolation) ─► register(ctx) ─► Plugin(engines, tools, hooks, commands)
+    DiscoveredPlugin ─► package (isolation) ─► register(ctx) ─► Plugin(engines, tools, hooks, commands)
 
 Every failure is one sentence with the plugin's own error and its location; no traceback.
 A plugin without `register` offers the engine class that its `__init__.py` defines.

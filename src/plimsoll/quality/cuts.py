@@ -33,7 +33,7 @@ def turns_of(messages: Sequence[Message], min_tokens: int = MIN_TOKENS) -> list[
 
 
 def spread(places: Sequence[int], count: int) -> list[int]:
-    """At most `most` of the places, evenly spread, including the last one."""
+    """At most `count` of the places, evenly spread, including the last one."""
     if len(places) <= count:
         return list(places)
     return [places[(number + 1) * len(places) // count - 1] for number in range(count)]

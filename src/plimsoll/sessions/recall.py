@@ -32,7 +32,7 @@ _DESCRIPTION = (
 
 
 def recall_tool(journal: Journal, max_tokens: Callable[[], int]) -> FunctionTool:
-    """The tool for one conversation; a page has at most `most_tokens()` tokens."""
+    """The tool for one conversation; a page has at most `max_tokens()` tokens."""
 
     async def recall(arguments: dict[str, Any], context: ToolContext) -> ToolResult:
         handle, offset = str(arguments["handle"]), int(arguments.get("offset", 0))

@@ -1,6 +1,6 @@
 """Runs the calls of one assistant message: validate, approve, run; every call gets a result.
 
-    call ─► known? ─► JSON? ─► fits? ─► asked? ─► run ─► shortened ─► Outcome
+    call ─► known? ─► JSON? ─► fits? ─► asked? ─► run ─► shortened ─► CallOutcome
               └─────────┴────────┴────────┴────────┴──────────────────┘  each "no" is an outcome too
 
 A cancellation stops running tools, waits until they have ended, and answers the remaining calls.

@@ -13,7 +13,7 @@ _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 def has_more_elements(raw: bytes, limit: int) -> bool:
-    """Whether the JSON has more than `most` lists, objects and commas; exact if it is valid."""
+    """Whether the JSON has more than `limit` lists, objects and commas; exact if it is valid."""
     if 2 * len(raw) <= 3 * limit:
         return False  # valid JSON has at most two elements in three bytes: [],[],… Counting is slower than parsing.
     return _counted(raw) > limit and _counted(_STRING.sub(b"", raw)) > limit
@@ -24,7 +24,7 @@ def _counted(raw: bytes) -> int:
 
 
 def is_deeper(body: object, raw: bytes, limit: int) -> bool:
-    """Whether a value, parsed from `raw`, nests lists and objects deeper than `most`."""
+    """Whether a value, parsed from `raw`, nests lists and objects deeper than `limit`."""
     if raw.count(b"[") + raw.count(b"{") <= limit:
         return False
     level = [body] if isinstance(body, dict | list) else []

@@ -1,7 +1,7 @@
 """Opens sessions in this process with shared resources: one model client and the same tool servers.
 
-    first session ─► who answers ─► Shared ─┐
-    every session, its owner's archive ─────┴─► Opened
+    first session ─► resolve the model ─► SharedResources ─┐
+    every session, its owner's archive ────────────────────┴─► OpenConversation
 
 No model is resolved before the first session is opened: a gateway without a model serves everything else, and a
 message to a session gets an error that says what is missing.

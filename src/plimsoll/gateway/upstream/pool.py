@@ -104,7 +104,7 @@ class UpstreamResponse:
         return piece
 
     async def read_all(self, max_bytes: int) -> bytes:
-        """The whole body; raises `BrokenReply` if it has more than `most` bytes."""
+        """The whole body; raises `BrokenReply` if it has more than `max_bytes` bytes."""
         pieces, size = [], 0
         while piece := await self.read_chunk():
             pieces.append(piece)

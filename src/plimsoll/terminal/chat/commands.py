@@ -1,6 +1,6 @@
 """The slash commands of the chat.
 
-    "/compress the parser" ─► find ─► Command ─► run(chat, "the parser")
+    "/compress the parser" ─► run_command ─► SlashCommand ─► run(chat, "the parser")
 
 Output goes where answers go. A mistake shows a message; only `/quit` ends the chat.
 """

@@ -1,7 +1,7 @@
 """Runs ripgrep or the built-in searcher and streams the results.
 
     ripgrep, if installed ───────────┐
-                                     ├──► Hit(path, line, text) … up to the limit, then the program is terminated
+                                     ├──► SearchMatch(path, line, text) … up to the limit, then the program ends
     searcher.py, otherwise ──────────┘
 
 Patterns that ripgrep does not support (look-around, back-references) go to searcher.py.

@@ -29,19 +29,19 @@ _MAX_DIRECTORIES = 8
 
 @dataclass(slots=True)
 class ApprovalDecision:
-    """The doubts about a command line; without doubts it runs."""
+    """The reasons to ask about a command line; without one it runs."""
 
-    doubts: list[ApprovalReason] = field(default_factory=list)
+    reasons: list[ApprovalReason] = field(default_factory=list)
     used: set[str] = field(default_factory=set)  # programs that run because they were allowed
 
     @property
     def reason(self) -> str | None:
-        return self.doubts[0].reason if self.doubts else None
+        return self.reasons[0].reason if self.reasons else None
 
     @property
     def programs(self) -> tuple[str, ...]:
         """The programs that must be allowed for this line; empty if allowing them is not enough."""
-        named = {doubt.program: None for doubt in self.doubts}
+        named = {found.program: None for found in self.reasons}
         return () if "" in named else tuple(named)
 
 
@@ -57,7 +57,7 @@ def approval_for(
         commands = commands_in(text)
         _judge(commands, verdict, _Rules(place, allow, granted), [directory])
     except UnsupportedSyntax as error:
-        verdict.doubts = [ApprovalReason(f"uses {error}, so its effect cannot be checked in advance")]
+        verdict.reasons = [ApprovalReason(f"uses {error}, so its effect cannot be checked in advance")]
     return verdict
 
 
@@ -83,17 +83,17 @@ def _judge(
     for command in commands:
         for directory in list(directories):
             if not paths.is_inside(directory):
-                verdict.doubts.append(ApprovalReason(f"runs in {directory}, outside {paths.root}"))
+                verdict.reasons.append(ApprovalReason(f"runs in {directory}, outside {paths.root}"))
                 return
             words = command.expanded(directory, home)
-            doubt = approval_reason(command, words, directory, paths, rules.environment)
-            if doubt is not None and doubt.program:
-                doubt = grant_obstacle(words, directory, paths) or doubt
-            if doubt is not None and rules.allows(words):
+            found = approval_reason(command, words, directory, paths, rules.environment)
+            if found is not None and found.program:
+                found = grant_obstacle(words, directory, paths) or found
+            if found is not None and rules.allows(words):
                 verdict.used.add(words[0])
-                doubt = grant_obstacle(words, directory, paths)
-            if doubt is not None:
-                verdict.doubts.append(doubt)
+                found = grant_obstacle(words, directory, paths)
+            if found is not None:
+                verdict.reasons.append(found)
             elif words[0] == "cd":
                 reached = directory / words[-1] if len(words) > 1 else Path(home or "/")
                 if reached not in directories:

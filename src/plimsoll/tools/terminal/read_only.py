@@ -1,12 +1,12 @@
 """Whether a command is read-only and may run without approval.
 
     git log --oneline -5 | head         None
-    git -c alias.x='!rm -rf ~' x        Doubt("runs `git -c`, …")
-    npm test                            Doubt("runs `npm test`, …", program="npm test")
+    git -c alias.x='!rm -rf ~' x        ApprovalReason("runs `git -c`, …")
+    npm test                            ApprovalReason("runs `npm test`, …", program="npm test")
 
 Read-only commands are data (`read_only.toml`): programs, each with the options that keep it read-only. Everything
-else is a doubt: another program, another option, a path outside the project or to credentials. Only a doubt about the
-program itself can be allowed permanently.
+else is a reason to ask: another program, another option, a path outside the project or to credentials. Only a reason
+that names a program can be allowed permanently.
 """
 
 import re
@@ -145,7 +145,7 @@ def approval_reason(
     if _is_replaceable(words[0], paths, environment):
         return ApprovalReason(f"runs `{words[0]}`, a program that the project could replace", key)
     if program.is_free:
-        return _path_doubt(words[1:], directory, paths, names=True) if _has_pattern(command) else None
+        return _path_reason(words[1:], directory, paths, names=True) if _has_pattern(command) else None
     call = _Call(program)
     call.read(arguments)
     if call.unknown:
@@ -153,12 +153,12 @@ def approval_reason(
     if not call.has_known_form or (program.never and re.search(program.never, " ".join(arguments))):
         return ApprovalReason(f"runs `{name}` in a way that is not known to be read-only", key)
     for folder in moved:
-        if found := _path_doubt([folder], directory, paths, names=True):
+        if found := _path_reason([folder], directory, paths, names=True):
             return found
         directory = directory / folder
     if not program.is_text or _has_pattern(command):
         named = [*call.paths, *call.values]
-        if found := _path_doubt(named, directory, paths, names=program.names):
+        if found := _path_reason(named, directory, paths, names=program.names):
             return found
         if reason := paths.tree_problem(_trees(call, directory), directory):
             return ApprovalReason(reason)
@@ -189,7 +189,7 @@ def _effect_of_files(
 
 def grant_obstacle(words: Sequence[str], directory: Path, paths: Paths) -> ApprovalReason | None:
     """Why an allowed program needs approval anyway: the paths in its words."""
-    return _path_doubt([word for word in words[1:] if not _URL.match(word)], directory, paths, names=False)
+    return _path_reason([word for word in words[1:] if not _URL.match(word)], directory, paths, names=False)
 
 
 def grantable(words: Sequence[str]) -> str:
@@ -243,7 +243,9 @@ def _pieces(word: str, valued: Collection[str]) -> Iterator[tuple[str, str | Non
             return
 
 
-def _path_doubt(words: Sequence[str], directory: Path, paths: Paths, *, names: bool) -> ApprovalReason | None:
+def _path_reason(
+    words: Sequence[str], directory: Path, paths: Paths, *, names: bool
+) -> ApprovalReason | None:
     for word in words:
         if reason := paths.problem(word, directory, names_only=names):
             return ApprovalReason(reason)

@@ -1,7 +1,7 @@
 """Parses the subset of shell syntax whose meaning is unambiguous.
 
-    rg -n 'a b' src 2>/dev/null | head -5        [Command(rg, -n, a b, src), Command(head, -5)]
-    rg $(cat names)                              Unsupported("a substitution")
+    rg -n 'a b' src 2>/dev/null | head -5        [ShellCommand(rg, -n, a b, src), ShellCommand(head, -5)]
+    rg $(cat names)                              UnsupportedSyntax("a substitution")
 
 Words, quotes, escapes, `*` and `?`, `~`, line continuations, comments, the separators
 `;` `|` `&&` `||` and newline, and redirections that lose or merge output. Everything else

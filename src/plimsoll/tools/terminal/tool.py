@@ -61,7 +61,7 @@ class Terminal(Tool):
     async def changes_something(self, arguments: Arguments, context: ToolContext) -> bool:
         verdict = await asyncio.to_thread(self._verdict, arguments, context)
         # A program that the user allowed runs without approval, but is not known to be read-only.
-        return bool(verdict.doubts or verdict.used)
+        return bool(verdict.reasons or verdict.used)
 
     def grant(self, names: Sequence[str], context: ToolContext) -> None:
         self._grants.add(context.workplace, names)
@@ -112,7 +112,7 @@ class Terminal(Tool):
         if decided is not arguments:  # it needed no approval, or another call was checked since
             verdict = await asyncio.to_thread(self._verdict, arguments, context)
         environment = {**context.workplace.environment, **_QUIET}
-        is_unasked = not verdict.doubts and not verdict.used
+        is_unasked = not verdict.reasons and not verdict.used
         return with_reading_settings(environment) if is_unasked else environment
 
     async def _run_shell(
