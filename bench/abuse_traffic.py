@@ -20,7 +20,7 @@ from typing import Any
 
 import httpx
 
-from plimsoll.agent.agent import LEFT
+from plimsoll.agent.agent import PROCESS_ENDED
 from plimsoll.dialects import ChatRequest
 from plimsoll.messages import text_of
 from plimsoll.testing.scripted_server import Fault, ScriptedAnswer, fault, say
@@ -209,7 +209,7 @@ class Client:
                 done = json.loads(await response.aread())
         self._observed.accepted[name] = (self.owner.name, self._session, done["first"])
         self._observed.replies[name] = done["text"]
-        if not done["text"].startswith(LEFT):  # said by the gateway where a kill left the turn
+        if not done["text"].startswith(PROCESS_ENDED):  # said by the gateway where a kill left the turn
             self._check(name, done["text"])
 
     async def _session_events(self, name: str, response: httpx.Response) -> dict[str, Any]:

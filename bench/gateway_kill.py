@@ -32,7 +32,7 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from plimsoll.agent.agent import LEFT
+from plimsoll.agent.agent import PROCESS_ENDED
 from plimsoll.archive import OPERATOR, Archive
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import Settings
@@ -262,7 +262,7 @@ async def _judge(archive: Archive, sessions: list[str], told: Told, report: Repo
             after = log[place + 1] if place + 1 < len(log) else None
             answer = text_of(after.message) if after and after.role == "assistant" else ""
             stored[name].append((session, one.sequence, answer))
-            if answer.startswith(LEFT):
+            if answer.startswith(PROCESS_ENDED):
                 report.left_unanswered += 1
             elif answer != f"Answer to {name}.":
                 report.interleaved.append(f"{session} {one.sequence}: {answer!r}")

@@ -110,7 +110,7 @@ def test_readiness_does_not_wait_for_a_look_that_cannot_be_ended_and_begins_no_s
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("plimsoll.gateway.telemetry.health.KEPT_SECONDS", 0.0)
-    monkeypatch.setattr("plimsoll.gateway.telemetry.health.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("plimsoll.gateway.telemetry.health.CHECK_SECONDS", 0.01)
 
     async def run() -> None:
         answers, begun = asyncio.Event(), 0

@@ -46,7 +46,7 @@ def test_accounts_and_rooms_do_not_see_each_other(archive: Driver):
 def test_a_room_remembers_its_session_and_how_far_its_answer_was_sent(archive: Driver):
     assert asked(archive, lambda mail: mail.room("!harbour")) == ChatRoom()
     asked(archive, lambda mail: mail.update_room("!harbour", session="one"))
-    asked(archive, lambda mail: mail.update_room("!harbour", told="one:3:1"))
+    asked(archive, lambda mail: mail.update_room("!harbour", sent="one:3:1"))
     archive.reopen()
     assert asked(archive, lambda mail: mail.room("!harbour")) == ChatRoom("one", "one:3:1")
     assert asked(archive, lambda mail: mail.room("!quay")) == ChatRoom()
@@ -60,7 +60,7 @@ def test_names_and_words_that_no_database_stores_are_stored_without_those_charac
     assert asked(archive, lambda mail: mail.receive([odd], "s2")) == [odd], "it is stored once"
     stored = asked(archive, lambda mail: mail.waiting())[0]
     assert stored == IncomingMessage("!har bour", "$ ", "@ :example.org", "ima ge", "unreadable", " da")
-    asked(archive, lambda mail: mail.update_room(odd.place, session="one", told=f"{odd.event}:1"))
+    asked(archive, lambda mail: mail.update_room(odd.place, session="one", sent=f"{odd.event}:1"))
     assert asked(archive, lambda mail: mail.room(odd.place)) == ChatRoom("one", "$ :1")
     asked(archive, lambda mail: mail.settle([odd]))
     assert asked(archive, lambda mail: mail.waiting()) == [HELLO]

@@ -57,7 +57,7 @@ def test_a_fork_belongs_to_the_owner_of_its_parent(archive: Driver):
 def test_an_owner_with_few_messages_among_many_finds_the_same(
     archive: Driver, monkeypatch: pytest.MonkeyPatch, few: int
 ):
-    monkeypatch.setattr("plimsoll.archive.sqlite.index.FEW", few)
+    monkeypatch.setattr("plimsoll.archive.sqlite.index.SMALL_SCOPE", few)
 
     async def work(store: ArchiveStore) -> None:
         one, two = store.for_owner(ONE), store.for_owner(TWO)
