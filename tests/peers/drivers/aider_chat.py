@@ -24,7 +24,10 @@ OPTIONS = [
 
 task = read_task()
 history = task.folder / "history.md"
-environ = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+# httpcore deadlocks if Python's garbage collector closes an abandoned stream of litellm while a new request holds the
+# lock of the connection pool. aider is short-lived, so it runs without automatic collections.
+(task.folder / "sitecustomize.py").write_text("import gc\n\ngc.disable()\n", "utf-8")
+environ = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONPATH": str(task.folder)}
 [command] = [command for command in task.commands if task.api in command[-1]]
 done = subprocess.run(
     [
