@@ -10,11 +10,13 @@ The work runs on one thread with an event loop, so synchronous and asynchronous 
 """
 
 import asyncio
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from plimsoll.dialects import dialect_named
 from plimsoll.integrations.codec import H, HostGroup, MessageCodec
@@ -29,6 +31,7 @@ from plimsoll.messages import SYSTEM_ROLES, Message
 from plimsoll.models import estimate_tools_tokens
 from plimsoll.providers.auxiliary.bridge import LoopThread
 
+T = TypeVar("T")
 _CURRENT: ContextVar[TrackedConversation | None] = ContextVar("plimsoll_conversation", default=None)
 
 
@@ -44,9 +47,8 @@ class HistoryCompactor:
     ) -> None:
         """Takes options, or their fields by name."""
         self.options = options or AdapterOptions(**fields)
-        self._server = ViewServer(self.options, clock)
-        self._loop = LoopThread(self._server.close, "plimsoll-integration", "the adapter was closed")
-        self._loop.end_with(self)  # hosts that create an adapter for each conversation never close it
+        self._clock = clock
+        self._process, self._server, self._loop = self._begun()
 
     def __enter__(self) -> Self:
         return self
@@ -60,6 +62,23 @@ class HistoryCompactor:
         """End the thread and close the archive."""
         self._loop.close()
 
+    def _begun(self) -> tuple[int, ViewServer, LoopThread]:
+        """The conversations of this process, and the thread for them."""
+        server = ViewServer(self.options, self._clock)
+        loop = LoopThread(server.close, "plimsoll-integration", "the adapter was closed")
+        loop.end_with(self)  # hosts that create an adapter for each conversation never close it
+        return os.getpid(), server, loop
+
+    def _start(self, work: Callable[[ViewServer], Coroutine[Any, Any, T]]) -> "Future[T]":
+        """Start work on the thread.
+
+        Servers load an application once and fork workers. Threads and connections do not survive that, so a worker
+        begins anew; the messages of its requests identify the conversations again.
+        """
+        if self._process != os.getpid():
+            self._process, self._server, self._loop = self._begun()
+        return self._loop.start(work(self._server))
+
     @property
     def tool_definitions(self) -> list[dict[str, Any]]:
         """The tools for the agent, in OpenAI's function format."""
@@ -68,7 +87,7 @@ class HistoryCompactor:
     def view(self, codec: MessageCodec[H], messages: Sequence[H], **options: Any) -> HostView[H]:
         """The view of a history for the model. Blocks; the arguments are those of `view_async`."""
         groups, inside, request = self._read(codec, messages, **options)
-        served = self._loop.start(self._server.serve(request)).result()
+        served = self._start(lambda server: server.serve(request)).result()
         return self._written(codec, messages, groups, inside, request, served)
 
     async def view_async(self, codec: MessageCodec[H], messages: Sequence[H], **options: Any) -> HostView[H]:
@@ -87,7 +106,7 @@ class HistoryCompactor:
         - `limit`: the window that the provider stated in a refusal; it applies to the rest of the conversation.
         """
         groups, inside, request = self._read(codec, messages, **options)
-        served = await asyncio.wrap_future(self._loop.start(self._server.serve(request)))
+        served = await asyncio.wrap_future(self._start(lambda server: server.serve(request)))
         return self._written(codec, messages, groups, inside, request, served)
 
     def view_after_overflow(
@@ -112,28 +131,31 @@ class HistoryCompactor:
         """Record the provider's token count for the request with this view."""
         if view.conversation is not None and prompt_tokens > 0:
             # Without waiting: the loop processes it before the next request.
-            self._loop.start(self._server.observe(view.conversation, view.estimated, prompt_tokens))
+            conversation = view.conversation
+            self._start(lambda server: server.observe(conversation, view.estimated, prompt_tokens))
 
     def replaced(self, codec: MessageCodec[H], view: HostView[H], conversation: str = "") -> None:
         """Record that the host's history is now the messages of this view. The conversation continues from there."""
         if view.conversation is not None and view.changed:
             _, _, request = self._read(codec, view.messages, conversation=conversation)
-            work = self._server.replace(view.conversation, view.log_view, request)
-            self._loop.start(work).result()
+            conversation_before = view.conversation
+            self._start(lambda server: server.replace(conversation_before, view.log_view, request)).result()
 
     def answer(self, name: str, arguments: Mapping[str, Any], log: Sequence[Message] | None = None) -> str:
         """The result of a context tool.
 
         Recall reads the conversation whose view this thread or task requested last, or `log` if given.
         """
-        return self._loop.start(self._server.answer(name, arguments, log, _CURRENT.get())).result()
+        return self._start(lambda server: server.answer(name, arguments, log, _CURRENT.get())).result()
 
     async def answer_async(
         self, name: str, arguments: Mapping[str, Any], log: Sequence[Message] | None = None
     ) -> str:
         """The same for asynchronous hosts."""
-        work = self._server.answer(name, arguments, log, _CURRENT.get())
-        return await asyncio.wrap_future(self._loop.start(work))
+        current = _CURRENT.get()
+        return await asyncio.wrap_future(
+            self._start(lambda server: server.answer(name, arguments, log, current))
+        )
 
     def _read(
         self,
