@@ -65,6 +65,7 @@ class Budget:
     target_ratio: float = 0.20
     target: int | None = None  # tokens of the compacted messages, if configured
     lean: bool = False  # otherwise: no larger than `LEAN_TOKENS`
+    configured: float | None = None  # the threshold in the settings, if this one is lowered
 
     def __post_init__(self) -> None:
         if self.target is not None and self.target < 1:
@@ -129,6 +130,13 @@ class Sizes:
 
     budget: Budget
     fixed: FixedPart
+
+    @property
+    def configured(self) -> "Sizes":
+        """The sizes by the threshold in the settings, which decides when the next compaction is due."""
+        if self.budget.configured is None:
+            return self
+        return replace(self.budget, threshold=self.budget.configured, configured=None).sizes(self.fixed)
 
     @property
     def is_fixed_too_large(self) -> bool:

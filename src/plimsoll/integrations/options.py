@@ -28,7 +28,9 @@ class AdapterOptions:
     recall: bool = False  # the agent has the recall tool, so shortened content names its handle
     archive: str | None = None  # URL or file of an archive for the messages of compacted conversations
     owner: Owner = OPERATOR  # owner of the sessions; recall reads no others
-    on_compaction: Callable[[CompactionEvent], None] | None = None  # called on the adapter's own thread
+    on_compaction: Callable[[CompactionEvent], None] | None = (
+        None  # on the adapter's thread; errors are logged
+    )
     deadline: float = 180.0  # seconds for one compaction
     max_conversations: int = 256  # kept in memory; the least recently used is forgotten first
 

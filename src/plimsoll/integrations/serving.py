@@ -4,6 +4,7 @@ recognise ─► decided before? ─► the same view
                  └─► due, requested, or forced ─► compact ─► a new view
 """
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from plimsoll.integrations.tracked import LogView, TrackedConversation
 from plimsoll.messages import Message, answered_through
 from plimsoll.models import card_for, estimate_messages_tokens_rough
 from plimsoll.sessions import ArchiveJournal
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +145,19 @@ class ViewServer:
                     view = await self._adopted(conversation, view, attempt.messages, request)
                     estimated = request.frame + conversation.view_tokens(view)
                     tokens = conversation.anchor.predict(estimated)
-                if self._options.on_compaction is not None:
-                    self._options.on_compaction(event)
+                self._notify(event)
             conversation.decide(key, view)
         conversation.sent = (len(conversation.log), estimated)
         kept = conversation.kept(view)
         return ServedView(conversation, view, kept, tokens, estimated, event, report)
+
+    def _notify(self, event: CompactionEvent) -> None:
+        """Call the user's function; an error in it never costs a request."""
+        if self._options.on_compaction is not None:
+            try:
+                self._options.on_compaction(event)
+            except Exception:
+                log.exception("on_compaction failed")
 
     def _trigger(self, compactor: Compactor, request: ViewRequest, tokens: int) -> tuple[str, str | None]:
         """Why the view is compacted now (empty if it is not), and the focus topic."""

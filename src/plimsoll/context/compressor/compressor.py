@@ -156,8 +156,6 @@ class ContextCompressor(ContextEngine):
 
     def adopt(self, report: CompactionReport) -> None:
         """Adopt a draft: the model sees the list of this report from now on."""
-        # In a nearly full window, the plan may have used a lower threshold than the configured one.
-        report = replace(report, rearm_tokens=max(report.rearm_tokens, self.threshold_tokens))
         self.last_report = report
         if report.outcome == "compacted":
             self.compression_count += 1
@@ -247,9 +245,9 @@ class ContextCompressor(ContextEngine):
         tokens = current_tokens or estimate_messages_tokens_rough(messages)
         if tokens < self.context_length * _CROWDED_SHARE:
             return rules
-        return replace(
-            rules, budget=replace(self.budget, threshold=min(self.budget.threshold, _CROWDED_SHARE))
-        )
+        lowered = min(self.budget.threshold, _CROWDED_SHARE)
+        budget = replace(self.budget, threshold=lowered, configured=self.budget.threshold)
+        return replace(rules, budget=budget)
 
     def _note_count(self, tokens: int) -> None:
         """Discard the re-arm state if the prompt has shrunk since the last compaction."""

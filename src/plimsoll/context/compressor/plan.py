@@ -119,7 +119,11 @@ class CompactionPlan:
         first = max(0, len(self.messages) - self.protect_last_n)
         changed = any(new is not old for new, old in zip(self.messages, self.originals, strict=True))
         tail_tokens = round(sum(self.tokens[first:]) * self.calibration.ratio)
-        return self.bounds.tail_start <= first and not changed and tail_tokens > self.sizes.headroom_tokens
+        return (
+            self.bounds.tail_start <= first
+            and not changed
+            and tail_tokens > self.sizes.configured.headroom_tokens
+        )
 
     @property
     def can_shrink(self) -> bool:

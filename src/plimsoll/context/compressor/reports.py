@@ -17,7 +17,7 @@ NOTHING_BETWEEN = "nothing lies between the first exchange and the recent messag
 def unchanged(count: int, plan: CompactionPlan, reason: str) -> CompactionReport:
     """The report on `count` messages of which nothing could be removed."""
     tokens = plan.counted
-    rearm = plan.sizes.rearm_tokens(tokens, gained=False, tail_is_protected=False)
+    rearm = plan.sizes.configured.rearm_tokens(tokens, gained=False, tail_is_protected=False)
     return CompactionReport(
         "unchanged", reason, count, count, tokens, tokens, fixed=plan.sizes.fixed, rearm_tokens=rearm
     )
@@ -67,6 +67,8 @@ def compacted(
         model_failures=failures,
         shortened=plan.shortened(),
         fixed=plan.sizes.fixed,
-        rearm_tokens=plan.sizes.rearm_tokens(left, gained=True, tail_is_protected=plan.is_tail_protected),
+        rearm_tokens=plan.sizes.configured.rearm_tokens(
+            left, gained=True, tail_is_protected=plan.is_tail_protected
+        ),
         _describe_pruned=pruned,
     )
