@@ -29,6 +29,7 @@ from plimsoll.errors import UserError
 from plimsoll.gateway.inspector.local_app import LocalInspector
 from plimsoll.gateway.inspector.standalone import redacted, write_page
 from plimsoll.terminal.main import plimsoll
+from preloaded import run_plimsoll
 
 EXAMPLE = str(files("plimsoll").joinpath("examples", "fastapi.json"))
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
@@ -215,6 +216,25 @@ def test_a_page_that_does_not_fit_the_disk_leaves_the_earlier_one(
         with pytest.raises(UserError, match="No space left on device"):
             asyncio.run(write_page(LocalInspector(Settings(), {}, tmp_path), id, target))
     assert target.read_text("utf-8") == "earlier"
+
+
+def test_the_newest_session_of_an_agent_is_shown_wherever_it_is_from(tmp_path: Path) -> None:
+    environ = {
+        **os.environ,
+        "PLIMSOLL_HOME": str(tmp_path / "home"),
+        "CLAUDE_CONFIG_DIR": str(tmp_path / "claude"),
+    }
+    (tmp_path / "elsewhere").mkdir()
+    for command in (
+        ["convert", EXAMPLE, "--to", "claude-code"],
+        ["inspect", "--latest", "claude", "-o", str(tmp_path / "page.html")],
+    ):
+        done = run_plimsoll(
+            *command, env=environ, cwd=tmp_path / ("elsewhere" if command[0] == "inspect" else ".")
+        )
+        assert done.returncode == 0, done.stderr
+    assert f"no session of {tmp_path / 'elsewhere'}; reading the newest, {tmp_path / 'claude'}" in done.stderr
+    assert "harbour" in (tmp_path / "page.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

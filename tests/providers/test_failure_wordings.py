@@ -60,6 +60,11 @@ def test_an_output_cap_names_the_setting_and_the_number():
     assert "set model.max_output_tokens to 16384 or less" in str(found)
 
 
+def test_a_key_that_a_configured_server_rejects_is_named_by_its_variable():
+    told = str(classify(401, b'{"error":"unknown key"}', provider="custom"))
+    assert told == "The configured server rejected the key (401: unknown key); check PLIMSOLL_API_KEY."
+
+
 def test_a_plain_text_or_a_string_error_is_read_too():
     assert isinstance(classify(400, b"prompt is too long: 9 tokens > 8 maximum"), ContextOverflow)
     assert isinstance(classify(404, b'{"error":"model \'x\' not found, try pulling it first"}'), BadRequest)

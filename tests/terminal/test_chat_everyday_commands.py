@@ -13,6 +13,7 @@ from rich.console import Console
 from plimsoll.archive import Session
 from plimsoll.errors import Conflict
 from plimsoll.messages import text_of
+from plimsoll.terminal.chat import session_commands
 from plimsoll.terminal.chat.context_usage import ContextUsage, context_bar
 from plimsoll.terminal.chat.picker import Choice, ChoiceList
 from plimsoll.terminal.chat.session_commands import _rows
@@ -201,14 +202,35 @@ def test_unpin_of_a_message_that_does_not_exist_says_only_that(home):
     assert "was not pinned" not in done.notices
 
 
-def test_the_rows_of_the_picker_are_in_columns():
+def test_the_picker_shows_titles_at_80_columns():
     sessions = [
         Session("20261115-094512-quiet-harbour", "Fix", "gpt-5", "compressor", 0.0, 0.0, 1, 900),
         Session("20261114-171003-low-bay", "Move", "gpt-5", "compressor", 0.0, 0.0, 118, 96_000),
     ]
     rows = [one.line for one in _rows(sessions, 0.0)]
     assert rows[0].index("Fix") == rows[1].index("Move")
-    assert "   1 message  " in rows[0]
+    assert "Fix · 1 message, " in rows[0]
+    assert rows[1].index("Move") < 60
+
+
+def test_the_picker_leaves_out_sessions_without_a_message(home, monkeypatch):
+    offered = []
+
+    async def pick(_title, choices):
+        offered.extend(choice.line for choice in choices)
+
+    monkeypatch.setattr(session_commands, "pick", pick)
+
+    async def store(chat):
+        system = {"role": "system", "content": "You help."}
+        for title, said in (("", []), ("Depth", [{"role": "user", "content": "How deep?"}])):
+            session = await chat.archive.create_session(title=title)
+            await chat.archive.append(session.id, [system, *said], turn="one")
+
+    with ScriptedServer() as server:
+        run_chat(home, server, store, "/resume", screen=InteractiveScreen)
+    assert len(offered) == 1
+    assert "Depth" in offered[0]
 
 
 def test_unpin_says_that_a_message_was_not_pinned(home):

@@ -114,6 +114,30 @@ def test_a_dangerous_call_is_asked_about(home):
     assert "it is precious" in refused
 
 
+def test_a_key_that_the_question_does_not_offer_is_no_answer(home):
+    script = [call("terminal", command="for n in 1 2; do touch $n; done"), say("Then not.")]
+    with ScriptedServer(script) as server:
+        with terminal(home, server) as screen:
+            screen.wait_for_prompt()
+            screen.type("Go.")
+            screen.wait_for("run it? [y/N, or say why not]")
+            screen.type("a")
+            screen.wait_for("run it? [y/N, or say why not]", times=2)
+            screen.type("too many")
+            screen.wait_for("Then not.")
+        result = text_of(dict(server.requests[-1].body["messages"][-1]))
+    assert "refused: too many" in result
+
+
+def test_a_request_that_failed_is_shown_to_be_tried_again(home):
+    script = [fault(503), fault(503), fault(503), say("Twelve.")]
+    with ScriptedServer(script) as server, terminal(home, server) as screen:
+        screen.wait_for_prompt()
+        screen.type("How deep?")
+        screen.wait_for("the provider answered 503; trying again")
+        screen.wait_for("Twelve.")
+
+
 def test_always_allows_a_program_in_this_project_also_in_the_next_chat(home):
     project = home.parent / "project"
     project.mkdir()

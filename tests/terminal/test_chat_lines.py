@@ -11,7 +11,7 @@ from prompt_toolkit.document import Document
 from rich.cells import cell_len
 from rich.console import Console
 
-from plimsoll.agent import Notice, TextReceived
+from plimsoll.agent import Notice, TextReceived, ToolCalled, ToolReturned
 from plimsoll.archive import CompactionEvent, UsageTotal, ViewItem
 from plimsoll.terminal.chat.completion import ChatCompleter
 from plimsoll.terminal.chat.context_usage import context_bar, context_usage
@@ -122,6 +122,49 @@ def test_commands_and_models_are_completed():
     assert completed("/com") == ["/compact", "/compress"]
     assert "claude-sonnet-4.5" in completed("/model sonnet-4")
     assert completed("no command") == []
+
+
+@pytest.mark.parametrize("size", [1, 7, 400])
+def test_one_empty_line_separates_the_blocks_of_an_answer(size):
+    blocks = [
+        "A paragraph.",
+        "- one\n- two",
+        "```python\nx = 1\n```",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "> said",
+        "---",
+        "The end.",
+    ]
+    answer = "\n\n".join(blocks)
+    written = io.StringIO()
+    screen = LiveScreen(Console(file=written, width=80))
+    for start in range(0, len(answer), size):
+        screen.say(answer[start : start + size])
+    screen.end_text()
+    lines = [line.strip() for line in written.getvalue().splitlines()]
+    assert lines == [
+        "A paragraph.", "", "• one", "• two", "", "x = 1", "", "a  b", "────", "1  2", "", "▌ said", "", "-" * 80, "",
+        "The end.",
+    ]  # fmt: skip
+
+
+def test_empty_lines_within_code_stay():
+    written = io.StringIO()
+    screen = LiveScreen(Console(file=written, width=80))
+    screen.say("```\none\n\n\ntwo\n```\n")
+    screen.end_text()
+    assert [line.strip() for line in written.getvalue().splitlines()] == ["one", "", "", "two"]
+
+
+def test_a_call_that_the_user_refused_is_shown_as_not_run():
+    written = io.StringIO()
+    screen = LiveScreen(Console(file=written, width=60))
+    screen.emit(ToolCalled("1", "patch(path=app.py)"))
+    screen.refuse("1")
+    screen.emit(
+        ToolReturned("1", "Error: patch was not run because it changes app.py", 0.0, True, "Error: …")
+    )
+    assert written.getvalue().rstrip() == "● patch(path=app.py) … not run  0.0 s"
 
 
 def test_a_notice_about_a_reply_follows_the_reply():

@@ -12,16 +12,18 @@ from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.key_binding.vi_state import InputMode
 
 from plimsoll.errors import Conflict
 from plimsoll.messages import text_of
 from plimsoll.terminal.chat.attachments import Attachments, mentioned, missing_files
 from plimsoll.terminal.chat.completion import ChatCompleter
-from plimsoll.terminal.chat.line_keys import Hint
+from plimsoll.terminal.chat.line_keys import TOGETHER, Hint
 from plimsoll.terminal.chat.terminal_style import code_theme, editing_mode
 from plimsoll.testing.scripted_server import ScriptedServer
 
 CTRL_C, CTRL_D, ENTER, UP, CTRL_V = "\x03", "\x04", "\r", "\x1b[A", "\x16"
+ESCAPE, ALT_ENTER = "\x1b", "\x1b\r"
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -38,6 +40,12 @@ async def until(condition):
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.005)
+
+
+def has_read_escape():
+    """Whether Escape has arrived as a key of its own: it waits for Enter, or it has ended the typing."""
+    app = get_app()
+    return bool(app.key_processor.key_buffer) or app.vi_state.input_mode is InputMode.NAVIGATION
 
 
 def said(request):
@@ -273,6 +281,11 @@ def test_paths_are_completed_after_an_at_sign(tmp_path):
     assert completed("look at @") == ["@src/"]
     assert completed("look at @.h") == ["@.hidden"]
     assert completed("look at @src/a") == ['@"src/a b.py"', "@src/app.py"]
+    (tmp_path / "my notes").mkdir()
+    (tmp_path / "my notes" / "depth.txt").touch()
+    assert completed("@my") == ['@"my notes/']
+    assert completed('@"my notes/') == ['@"my notes/depth.txt"']
+    assert mentioned('@"my notes/depth.txt', tmp_path) == [tmp_path / "my notes" / "depth.txt"]
     assert completed("me@s") == []
     assert completed("@nowhere/") == []
 
@@ -292,6 +305,27 @@ def test_the_prompt_has_the_keys_that_readline_has(tmp_path, inputrc, mode):
     other = tmp_path / "other"
     other.write_text("set editing-mode vi", "utf-8")
     assert editing_mode({"INPUTRC": str(other)}, tmp_path) is EditingMode.VI
+
+
+def test_enter_after_escape_sends_the_line_in_vi_mode_and_alt_enter_begins_a_new_one(home, tmp_path):
+    (tmp_path / "inputrc").write_text("set editing-mode vi\n", "utf-8")
+
+    async def keys(send, _chat):
+        send("one")
+        send(ALT_ENTER)
+        await until(lambda: get_app().current_buffer.text == "one\n")
+        send("two")
+        send(ESCAPE)
+        await until(has_read_escape)
+        await asyncio.sleep(2 * TOGETHER)  # a person presses the next key later
+        send(ENTER)
+        await until(lambda: len(server.requests) == 1)
+        await until(lambda: get_app().current_buffer.text == "")
+        send(CTRL_D)
+
+    with ScriptedServer() as server:
+        type_keys(home, server, keys, environ={"INPUTRC": str(tmp_path / "inputrc")})
+        assert said(server.requests[0]) == "one\ntwo"
 
 
 def test_code_on_a_light_background_has_dark_colours():

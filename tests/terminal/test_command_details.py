@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -24,6 +25,35 @@ def run(tmp_path, monkeypatch):
         return CliRunner().invoke(plimsoll, list(arguments))
 
     return invoke
+
+
+def commands(command, path):
+    """Every command with its words."""
+    yield path, command
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            yield from commands(command.get_command(click.Context(command), name), [*path, name])
+
+
+@pytest.mark.parametrize("path", [path for path, _ in commands(plimsoll, [])], ids=" ".join)
+def test_help_is_whole_at_80_columns(path):
+    shown = CliRunner().invoke(plimsoll, [*path, "--help"], terminal_width=80).output.splitlines()
+    assert [line for line in shown if len(line) > 80] == []
+    assert [line for line in shown if line.endswith("...") and not line.startswith("Usage:")] == []
+
+
+def test_a_name_that_is_neither_a_file_nor_a_session_is_said_to_be_so_once(run):
+    run("sessions", "import", "session.json")
+    told = run("compress", "nothing.json").stderr
+    assert "no file 'nothing.json', and no stored session begins with it. The newest is " in told
+    assert told.count("nothing.json") == 1
+    assert told.count("plimsoll sessions list") == 1
+
+
+def test_settings_are_suggested_only_for_names_that_are_close(run):
+    assert "Did you mean" not in run("config", "explain", "nope").stderr
+    assert "Did you mean gateway.log_contents?" in run("config", "explain", "log_content").stderr
+    assert "Did you mean compression.threshold?" in run("config", "explain", "thresold").stderr
 
 
 def test_several_conversations_in_a_json_file_are_one_document_that_can_be_read_back(run, tmp_path):

@@ -47,6 +47,14 @@ class UsageReported:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryWaiting:
+    """The provider failed, and the request is sent again after this many seconds."""
+
+    status: int | None  # its HTTP status, if it answered at all
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class SummaryProgress:
     """The turn waits for the summary model, which has written this many characters."""
 
@@ -74,6 +82,7 @@ Event: TypeAlias = (
     | ToolCalled
     | ToolReturned
     | UsageReported
+    | RetryWaiting
     | SummaryProgress
     | Compacted
     | Notice

@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plimsoll.agent.events import Event, Notice, ReasoningReceived, TextReceived
+from plimsoll.agent.events import Event, Notice, ReasoningReceived, RetryWaiting, TextReceived
 from plimsoll.agent.repetition import repetition_start
 from plimsoll.caching import BlockChain, CacheMemory, CachingPolicy, mark
 from plimsoll.context.markers import OwnSummary
@@ -104,7 +104,10 @@ class ModelConnection:
             extra=self.extra,
         )
         stream = self.client.stream(
-            request, deadline=deadline, wasted=lambda usage: self.wasted.append(usage)
+            request,
+            deadline=deadline,
+            wasted=lambda usage: self.wasted.append(usage),
+            on_retry=lambda error, wait: emit(RetryWaiting(error.status, wait)),
         )
         self.unfinished, self.estimated = None, None
         received = ReceivedText()

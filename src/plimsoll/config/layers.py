@@ -113,7 +113,7 @@ def nearest(path: KeyPath) -> str | None:
     siblings = {s.path[-1]: ".".join((*path[:-1], s.path[-1])) for s in all_keys() if _is_sibling(path, s)}
     anywhere = {s.path[-1]: s.key for s in reversed(all_keys())}
     groups = {group[0]: group[0] for group in sections()} if len(path) == 1 else {}
-    for choices, cutoff in ((siblings, 0.6), (groups, 0.6), (anywhere, 0.7)):
+    for choices, cutoff in ((siblings, 0.6), (anywhere, 0.9), (groups, 0.6), (anywhere, 0.8)):
         close = difflib.get_close_matches(path[-1], choices, n=1, cutoff=cutoff)
         if close:
             return choices[close[0]]

@@ -24,6 +24,7 @@ from plimsoll.providers.spending import estimated_prompt, has_begun, used_so_far
 from plimsoll.providers.transport import Timeouts, Transport
 
 Wasted: TypeAlias = Callable[[Usage], None]  # called with the usage of an attempt that failed
+OnRetry: TypeAlias = Callable[[ProviderError, float], None]  # called with the error and the seconds to wait
 
 
 class Client:
@@ -102,16 +103,27 @@ class Client:
         return decoder.reply()
 
     def stream(
-        self, request: ChatRequest, *, deadline: float | None = None, wasted: Wasted | None = None
+        self,
+        request: ChatRequest,
+        *,
+        deadline: float | None = None,
+        wasted: Wasted | None = None,
+        on_retry: OnRetry | None = None,
     ) -> "ReplyStream":
         """The reply step by step, as it arrives; `deadline` as in `complete`.
 
-        `wasted` is called with the usage of attempts that yielded nothing.
+        `wasted` is called with the usage of attempts that yielded nothing, `on_retry` with the error and the seconds
+        before each further attempt.
         """
-        return ReplyStream(self, request, deadline, wasted)
+        return ReplyStream(self, request, deadline, wasted, on_retry)
 
     async def _steps(
-        self, stream: "ReplyStream", request: ChatRequest, deadline: float | None, wasted: Wasted | None
+        self,
+        stream: "ReplyStream",
+        request: ChatRequest,
+        deadline: float | None,
+        wasted: Wasted | None,
+        on_retry: OnRetry | None,
     ) -> AsyncGenerator[Delta, None]:
         ends = None if deadline is None else self._clock() + deadline
         attempt = 0
@@ -129,13 +141,17 @@ class Client:
                 if given_out:
                     raise
                 _report_wasted(wasted, request, stream._decoder)
-                await self._wait_or_raise(error, attempt, ends)
+                await self._wait_or_raise(error, attempt, ends, on_retry)
 
-    async def _wait_or_raise(self, error: ProviderError, attempt: int, ends: float | None) -> None:
+    async def _wait_or_raise(
+        self, error: ProviderError, attempt: int, ends: float | None, on_retry: OnRetry | None = None
+    ) -> None:
         """Sleep before the next attempt; raise the error if there is none."""
         wait = self._retries.wait(error, attempt, self._chance())
         if wait is None or (ends is not None and self._clock() + wait >= ends):
             raise error
+        if on_retry is not None:
+            on_retry(error, wait)
         await self._sleep(wait)
 
 
@@ -146,10 +162,15 @@ class ReplyStream:
     """
 
     def __init__(
-        self, client: Client, request: ChatRequest, deadline: float | None, wasted: Wasted | None = None
+        self,
+        client: Client,
+        request: ChatRequest,
+        deadline: float | None,
+        wasted: Wasted | None = None,
+        on_retry: OnRetry | None = None,
     ) -> None:
         self._decoder: ReplyDecoder | None = None
-        self._steps = client._steps(self, request, deadline, wasted)
+        self._steps = client._steps(self, request, deadline, wasted, on_retry)
 
     @property
     def reply(self) -> Reply:

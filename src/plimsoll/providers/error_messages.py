@@ -20,6 +20,7 @@ from plimsoll.errors import (
     ServerFailed,
 )
 from plimsoll.models.providers import providers
+from plimsoll.providers.keys import CUSTOM, GENERIC_VARIABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class ErrorSource:
     def title(self) -> str:
         """The provider's common name."""
         facts = providers().get(self.provider)
+        if facts is None and self.provider == CUSTOM:
+            return "the configured server"
         return facts.title if facts else self.provider or "the provider"
 
     @property
@@ -58,7 +61,8 @@ class ErrorSource:
 def _key(source: ErrorSource) -> str:
     facts = providers().get(source.provider)
     variables = [key.variable for key in facts.keys] if facts else []
-    where = variables[0] if variables else "the provider's key variable"
+    known = GENERIC_VARIABLE if source.provider == CUSTOM else "the provider's key variable"
+    where = variables[0] if variables else known
     return f"{source.who} rejected the key{source.quoted}; check {where}."
 
 

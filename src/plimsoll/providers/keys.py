@@ -19,6 +19,7 @@ from plimsoll.providers.endpoint import Endpoint, is_loopback, is_private, model
 from plimsoll.settings.model import Endpoint as Address
 from plimsoll.settings.model import ModelSettings
 
+CUSTOM = "custom"  # the provider of an address that belongs to none
 GENERIC_VARIABLE = "PLIMSOLL_API_KEY"  # for an address of no known provider
 _NEARBY = "OPENAI_API_KEY"  # many local servers ask for it, and it does not leave the machine
 _OLLAMA_PORT = 11_434  # Ollama's default
@@ -61,7 +62,7 @@ def custom_endpoint(settings: ModelSettings, environ: Mapping[str, str]) -> tupl
         names = owner.key_names if owner else " or ".join(filter(None, (facts.key_names, GENERIC_VARIABLE)))
         raise MissingKey(f"{address} needs a key: set {names} in the environment.")
     endpoint = endpoint_of(facts, address, settings.name or "", key)
-    return replace(endpoint, provider="custom") if facts.name == "auto" else endpoint, key
+    return replace(endpoint, provider=CUSTOM) if facts.name == "auto" else endpoint, key
 
 
 def endpoint_of(facts: ProviderFacts, address: str, name: str, key: FoundKey | None) -> Endpoint:

@@ -83,12 +83,14 @@ def bench(
     without a model and searched for facts that the agent typed from memory in the next 40 messages.
 
     \b
-    far facts   names, paths, ids that the agent needed and that are not in the last 20 messages before the cut
+    far facts   names, paths, ids that the agent needed and that are not in
+                the last 20 messages before the cut
     present     far facts that are in the compacted context
     grounded    far facts with words around them that explain them
     recency     grounded in the newest messages of the same size
     stated      files, commands, errors, requests, … kept, weighted by kind
-    next step   cuts where the agent did next what the summary's first next step says, within 20 messages
+    next step   cuts where the agent did, within 20 messages, what the
+                summary's first next step says
     invented    identifiers in the result that were never in the conversation
     """
     if bool(paths) == example:

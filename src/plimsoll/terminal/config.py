@@ -54,7 +54,10 @@ def config() -> None:
 @config.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
 def show(as_json: bool) -> None:
-    """Print the effective settings, with the source of every value that is not a default."""
+    """Print the effective settings and their sources.
+
+    Every value that is not a default is shown with the place that sets it.
+    """
     loaded = load_settings()
     _show_notices(loaded.notices)
     values = _visible(loaded.settings.model_dump(mode="json"), ())

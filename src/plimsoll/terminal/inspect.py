@@ -21,7 +21,12 @@ from plimsoll.config import load_settings, plimsoll_home
 from plimsoll.errors import UnknownSession, UserError
 from plimsoll.installation import install_command
 from plimsoll.terminal.prose import show_notice
-from plimsoll.terminal.session_source import latest_option, newest_of, only_one, read_source
+from plimsoll.terminal.session_source import (
+    latest_anywhere_option,
+    newest_of,
+    only_one,
+    read_source,
+)
 from plimsoll.terminal.sessions.store_access import has_archive, open_store
 from plimsoll.terminal.standard_output import STANDARD_STREAM
 from plimsoll.transcripts import Transcript
@@ -31,7 +36,7 @@ _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec")
 
 @click.command()
 @click.argument("source", metavar="[FILE|SESSION]", required=False)
-@latest_option
+@latest_anywhere_option
 @click.option(
     "--line", type=click.IntRange(1), help="The conversation in this line of a file that has several."
 )
@@ -68,7 +73,7 @@ def inspect(
             f"The inspector needs packages that are not installed ({', '.join(missing)}). "
             f"Run `{install_command('gateway')}`."
         )
-    options = _options(newest_of(latest) if latest else source, line)
+    options = _options(newest_of(latest, anywhere=True) if latest else source, line)
     options += ["--output", output] if output else []
     options += ["--port", str(port)] if port else []
     options += ["--no-browser"] if no_browser else []

@@ -29,7 +29,10 @@ def lcm() -> None:
 @click.option("--repair", is_flag=True, help="Write missing leaves and repair the search index.")
 @click.pass_context
 def doctor(ctx: click.Context, session: str | None, repair: bool) -> None:
-    """Check the trees of all sessions, or of one: edges, coverage, search, sizes."""
+    """Check the trees of all sessions, or of one.
+
+    It checks edges, coverage, search and sizes.
+    """
     with open_store() as access:
         checked, wrong = 0, list(_of_store(access, repair) if session is None else ())
         for item in _sessions(access, session):

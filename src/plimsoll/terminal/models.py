@@ -71,7 +71,10 @@ def models() -> None:
 @click.argument("pattern", metavar="[FILTER]", default="")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_models(pattern: str, as_json: bool) -> None:
-    """Show the known models whose name or family contains FILTER, and which providers are reachable."""
+    """List known models and reachable providers.
+
+    FILTER is a part of the name or family.
+    """
     wanted = pattern.lower()
     cards = [card for card in shipped_cards() if wanted in card.name.lower() or wanted in card.family.lower()]
     states = asyncio.run(_states(os.environ, plimsoll_home()))
@@ -115,7 +118,10 @@ def fetch() -> None:
 @click.option("--base-url", metavar="URL", help="An OpenAI-compatible address.")
 @click.option("--ask", metavar="TEXT", default=QUESTION, help="The question.")
 def test(model: str | None, provider: str | None, base_url: str | None, ask: str) -> None:
-    """Send MODEL (default: the configured model) one short question and show the cost."""
+    """Ask a model one short question and show the cost.
+
+    MODEL is the configured model if it is left out.
+    """
     flags = {"model.name": model, "model.provider": provider, "model.base_url": base_url}
     loaded = load_settings(flags=flags)
     for notice in loaded.notices:

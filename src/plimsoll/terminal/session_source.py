@@ -29,19 +29,28 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def latest_option(command: Command) -> Command:
     """The option that names an agent instead of a file."""
-    option = click.option(
-        "--latest",
-        type=click.Choice(AGENTS),
-        help="The newest session of this agent in the current directory.",
+    return _latest(command, "The newest session of this agent in the current directory.")
+
+
+def latest_anywhere_option(command: Command) -> Command:
+    """The same for commands that only show a session, wherever it is from."""
+    return _latest(command, "The newest session of this agent, in the current directory if it has any there.")
+
+
+def _latest(command: Command, about: str) -> Command:
+    return click.option("--latest", type=click.Choice(AGENTS), help=about)(command)
+
+
+def newest_of(agent: str, *, anywhere: bool = False) -> str:
+    """The newest session of an agent in the current directory, or else in any; a note says which."""
+    place = str(Path.cwd())
+    found = newest_session(agent, os.environ, Path.home(), place, anywhere=anywhere)
+    show_notice(
+        f"reading {found.path}"
+        if found.is_here
+        else f"no session of {place}; reading the newest, {found.path}"
     )
-    return option(command)
-
-
-def newest_of(agent: str) -> str:
-    """The newest session of an agent in the current directory; a note says which."""
-    path = newest_session(agent, os.environ, Path.home(), str(Path.cwd()))
-    show_notice(f"reading {path}")
-    return str(path)
+    return str(found.path)
 
 
 def read_source(source: str) -> list[Transcript]:
@@ -63,14 +72,18 @@ def _agent_session(session: str) -> Path | None:
 
 def _stored(name: str) -> Transcript:
     """The session in the archive with this name."""
-    unknown = f"There is no file {plain(name)!r}, and no stored session begins with it."
+    no_file = f"There is no file {plain(name)!r}"
     if not has_archive():
-        raise UserError(f"{unknown} Check the path; nothing is stored yet.")
+        raise UserError(
+            f"{no_file}, and no stored session begins with it. Check the path; nothing is stored yet."
+        )
     with open_store() as access:
         try:
             session = access.run(access.store.session(name))
         except UnknownSession as error:
-            raise UserError(f"{unknown} `plimsoll sessions list` lists what is stored. {error}") from error
+            _, is_unknown, hint = str(error).partition(f"There is no session {name!r}")
+            known = f", and no stored session begins with it{hint}" if is_unknown else f". {error}"
+            raise UserError(f"{no_file}{known}") from error
         return Transcript(list(transfer.messages_of(access, session)), session.id, id=session.id)
 
 

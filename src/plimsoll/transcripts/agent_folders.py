@@ -12,6 +12,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -176,13 +177,28 @@ FOLDERS: tuple[type[AgentFolder], ...] = (ClaudeCodeFolder, CodexFolder, GeminiC
 AGENTS = tuple(folder.agent for folder in FOLDERS)
 
 
-def newest_session(agent: str, environment: Mapping[str, str], home: Path, project: str) -> Path:
-    """The newest session of `agent` in a project. Raises `TranscriptError` if there is none."""
+@dataclass(frozen=True, slots=True)
+class NewestSession:
+    """The newest session that was found."""
+
+    path: Path
+    is_here: bool  # of the project that was asked for
+
+
+def newest_session(
+    agent: str, environment: Mapping[str, str], home: Path, project: str, *, anywhere: bool = False
+) -> NewestSession:
+    """The newest session of `agent` in a project, or of all projects if it has none and `anywhere` is set.
+
+    Raises `TranscriptError` if there is none.
+    """
     folder = next(candidate for candidate in FOLDERS if candidate.agent == agent).here(environment, home)
     found = next(folder.sessions(project), None)
     if found is not None:
-        return found
+        return NewestSession(found, is_here=True)
     other = next(newest_first(folder.all_sessions()), None)
+    if other is not None and anywhere:
+        return NewestSession(other, is_here=False)
     if other is None:
         raise TranscriptError(
             f"{folder.program} has no sessions in {folder.root}. Set {folder.variable} to the folder where "

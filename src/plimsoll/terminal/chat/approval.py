@@ -28,14 +28,20 @@ async def ask_person(question: ApprovalQuestion) -> ApprovalAnswer:
         # A separate session: the answers do not belong in the chat's history.
         session: PromptSession[str] = PromptSession()
         answer = (await session.prompt_async(prompt, handle_sigint=False)).strip()
-        if answer.lower() not in _VIEW or not hidden:
+        if answer.lower() in _VIEW and hidden:
+            _print_diff(question.preview, console, None)
+        elif not _is_key(answer, question):
             break
-        _print_diff(question.preview, console, None)
     if answer.lower() in _YES:
         return ApprovalAnswer(True)
     if question.always and answer.lower() in _ALWAYS:
         return ApprovalAnswer(True, always=True)
     return ApprovalAnswer(False, "" if answer.lower() in _NO else answer)
+
+
+def _is_key(answer: str, question: ApprovalQuestion) -> bool:
+    """Whether the answer is a key that other questions offer; it is no reason for a refusal, so ask again."""
+    return answer.lower() in (*_VIEW, *(() if question.always else _ALWAYS))
 
 
 def _show(question: ApprovalQuestion, console: Console) -> int:

@@ -277,6 +277,8 @@ class ChatSession:
                     self._task.cancel()
                 answer = ApprovalAnswer(False, "the user stopped the turn")
         self.screen.asked_about = question.preview if answer.allowed else ""
+        if not answer.allowed:
+            self.screen.refuse(question.call_id)
         return answer
 
     def _approver(self) -> Approve | None:

@@ -60,4 +60,6 @@ class ChatCompleter(Completer):
         for name, is_folder in shown[:MAX_PATHS]:
             whole = f"{folder}/{name}" if folder or typed.startswith("/") else name
             ending = "/" if is_folder else ""
-            yield Completion(f"{mention(Path(whole))}{ending}", -length, f"{name}{ending}")
+            # A folder's quotes stay open: its files are completed next.
+            named = mention(Path(whole)).removesuffix('"') if is_folder else mention(Path(whole))
+            yield Completion(f"{named}{ending}", -length, f"{name}{ending}")

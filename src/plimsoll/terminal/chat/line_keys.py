@@ -11,11 +11,13 @@ The Ctrl-C question disappears after a while and after any other key.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from prompt_toolkit.application import get_app, run_in_terminal
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -23,6 +25,8 @@ from plimsoll.errors import UserError
 from plimsoll.terminal.chat.attachments import Attachments
 from plimsoll.terminal.chat.clipboard import pasted_image
 
+TOGETHER = 0.03  # seconds; Alt-Enter arrives as Escape and Enter at once, and two presses take longer
+ESCAPE_SECONDS = 0.05  # after which Escape is a key of its own in vi mode
 LEAVE = "Press Ctrl-C again to leave; the session is kept."
 NO_IMAGE = "There is no image on the clipboard. To attach a file, type @ and its path."
 NOTHING_FOLDED = "There is no more folded output in this chat."
@@ -61,6 +65,19 @@ class Hint:
         redraw()
 
 
+@dataclass(slots=True)
+class KeyTimes:
+    """The time between the last two keys."""
+
+    gap: float = 0.0
+    _last: float = 0.0
+
+    def key_pressed(self, _sender: object = None) -> None:
+        """Note the time of a key."""
+        now = time.monotonic()
+        self.gap, self._last = now - self._last, now
+
+
 @dataclass(frozen=True, slots=True)
 class LineActions:
     """The chat actions of keys."""
@@ -70,7 +87,9 @@ class LineActions:
     next_mode: Callable[[], str]  # switch the edit mode; returns its description
 
 
-def line_keys(actions: LineActions, hint: Hint, environ: Mapping[str, str]) -> KeyBindings:
+def line_keys(
+    actions: LineActions, hint: Hint, environ: Mapping[str, str], times: KeyTimes | None = None
+) -> KeyBindings:
     """The bindings of the prompt."""
     keys = KeyBindings()
     attachments = actions.attachments
@@ -89,7 +108,13 @@ def line_keys(actions: LineActions, hint: Hint, environ: Mapping[str, str]) -> K
 
     @keys.add("escape", "enter")
     def _new_line(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text("\n")
+        is_vi = event.app.editing_mode is EditingMode.VI
+        if (
+            is_vi and times is not None and times.gap > TOGETHER
+        ):  # Escape ends the typing, Enter sends the line
+            event.current_buffer.validate_and_handle()
+        else:
+            event.current_buffer.insert_text("\n")
 
     @keys.add("c-c")
     def _interrupt(event: KeyPressEvent) -> None:

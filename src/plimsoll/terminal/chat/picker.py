@@ -1,8 +1,8 @@
 """Choose from a list in the terminal: `/resume` without an id.
 
     Resume a session (type to filter, ↑ ↓ move, Enter opens, Esc keeps this one)
-    › 20261115-094512-quiet-harbour  2 h ago   41 messages  21K tokens  Fix the failing tests
-      20261114-171003-bright-anchor  1 d ago  118 messages  96K tokens  Move the parser
+    › 20261115-094512-quiet-harbour  2 h ago  Fix the failing tests · 41 messages, 21K tokens
+      20261114-171003-bright-anchor  1 d ago  Move the parser · 118 messages, 96K tokens
 
 The list fits the terminal's rows and leaves nothing on the screen.
 """

@@ -9,6 +9,7 @@ A line is a command (/word), a shell command (!word) or a message with attachmen
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import InMemoryHistory
 
@@ -17,7 +18,7 @@ from plimsoll.terminal.chat import edit_commands
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.commands import LeaveChat, available, run_command
 from plimsoll.terminal.chat.completion import ChatCompleter
-from plimsoll.terminal.chat.line_keys import Hint, LineActions, line_keys
+from plimsoll.terminal.chat.line_keys import ESCAPE_SECONDS, Hint, KeyTimes, LineActions, line_keys
 from plimsoll.terminal.chat.screen import BAD
 from plimsoll.terminal.chat.shell_command import run_shell
 from plimsoll.terminal.chat.status_lines import status_line
@@ -28,20 +29,24 @@ MARK = "› "
 
 async def run_prompt(chat: ChatSession, hint: Hint | None = None) -> None:
     """Run turns until the user leaves."""
-    hint = hint or Hint()
+    hint, times = hint or Hint(), KeyTimes()
+    mode = editing_mode(chat.environ, Path.home())
     session: PromptSession[str] = PromptSession(
         history=InMemoryHistory(),
         completer=ChatCompleter(lambda: available(chat), lambda: chat.place),
-        key_bindings=line_keys(_actions(chat), hint, chat.environ),
+        key_bindings=line_keys(_actions(chat), hint, chat.environ, times),
         bottom_toolbar=lambda: _toolbar(chat, hint),
         style=PROMPT_STYLE,
         erase_when_done=False,
         prompt_continuation=" " * len(MARK),  # further lines of a message are aligned with its first
         reserve_space_for_menu=4,
-        editing_mode=editing_mode(chat.environ, Path.home()),
+        editing_mode=mode,
         enable_open_in_editor=True,
     )
     session.app.key_processor.before_key_press += hint.key_pressed
+    session.app.key_processor.before_key_press += times.key_pressed
+    if mode is EditingMode.VI:
+        session.app.ttimeoutlen = ESCAPE_SECONDS
     chat.screen.note("/help shows the commands; Ctrl-C stops an answer, Ctrl-D leaves.")
     while True:
         draft, chat.draft = chat.draft + chat.screen.take_typed(), ""

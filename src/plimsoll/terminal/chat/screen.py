@@ -17,7 +17,6 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.markdown import Markdown
 from rich.spinner import Spinner
 from rich.text import Text
 
@@ -26,6 +25,7 @@ from plimsoll.agent import (
     Event,
     Notice,
     ReasoningReceived,
+    RetryWaiting,
     SummaryProgress,
     TextReceived,
     ToolCalled,
@@ -35,9 +35,18 @@ from plimsoll.messages.printable import plain
 from plimsoll.terminal.chat.folded_outputs import FoldedOutputs, diff_size
 from plimsoll.terminal.chat.keys import EscapeKey
 from plimsoll.terminal.chat.markdown import newest_part, split_blocks
-from plimsoll.terminal.chat.status_lines import compaction_line, fitted, running_line, summary_line, tool_line
+from plimsoll.terminal.chat.rendered_markdown import AnswerMarkdown
+from plimsoll.terminal.chat.status_lines import (
+    compaction_line,
+    fitted,
+    retry_line,
+    running_line,
+    summary_line,
+    tool_line,
+)
 
 QUIET, BAD = "dim", "red"
+REFUSED = "not run"
 _FRAMES = 10  # maximum per second
 
 
@@ -47,6 +56,7 @@ class Screen:
     def __init__(self, out: Console, notices: Console) -> None:
         self.out, self.notices = out, notices
         self._calls: dict[str, str] = {}
+        self._refused: set[str] = set()  # calls that the user did not allow
         self._is_open = False  # a line of the answer is incomplete
         self.on_escape: Callable[[], None] = lambda: None  # continue without waiting for the summary
 
@@ -71,6 +81,11 @@ class Screen:
             self._calls[event.call_id] = event.line
         elif isinstance(event, ToolReturned):
             call = self._calls.pop(event.call_id, "")
+            if event.call_id in self._refused:  # the user knows why
+                self._refused.discard(event.call_id)
+                line = tool_line(call, REFUSED, event.seconds, self.notices.width)
+                self.notices.print(Text(line, "yellow"), no_wrap=True, crop=True)
+                return
             outcome = diff_size(event.output) or event.line
             line = tool_line(call, outcome, event.seconds, self.notices.width)
             self.notices.print(Text(line, BAD if event.is_error else "cyan"), no_wrap=True, crop=True)
@@ -91,6 +106,11 @@ class Screen:
         """Show the last line that a running command printed."""
 
     asked_about = ""  # the diff that the user was last asked about
+
+    def refuse(self, call_id: str) -> None:
+        """Note that the user did not allow a call."""
+        self._refused.add(call_id)
+
     is_interactive = False  # a user can be asked
 
     def write_control(self, sequence: str) -> None:
@@ -215,8 +235,10 @@ class LiveScreen(Screen):
                 self.begin(self._waiting)
 
     def emit(self, event: Event) -> None:
-        if isinstance(event, ReasoningReceived) and not self._pending:
+        if isinstance(event, ReasoningReceived | TextReceived | ToolCalled):
             self._waiting = "thinking"
+        elif isinstance(event, RetryWaiting):
+            self._waiting = retry_line(event.status)
         if isinstance(event, ToolCalled | ToolReturned):
             self._next_call()
         if isinstance(event, Notice):
@@ -274,7 +296,7 @@ class LiveScreen(Screen):
             return
         if self._has_said:
             self.out.print()
-        self.out.print(Markdown(text, code_theme=self._code_theme, hyperlinks=False))
+        self.out.print(AnswerMarkdown(text, code_theme=self._code_theme, hyperlinks=False))
         self._has_said = True
 
     def _unfinished(self) -> RenderableType:

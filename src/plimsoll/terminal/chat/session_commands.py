@@ -104,7 +104,9 @@ async def _use_engine(chat: ChatSession, name: str) -> None:
 
 
 async def _picked(chat: ChatSession) -> str | None:
-    found = [one for one in await chat.archive.sessions(limit=OFFERED) if one.id != chat.id]
+    newest = await chat.archive.sessions(limit=OFFERED)
+    # A terminal that was closed before the first message leaves a session with nothing but the system prompt.
+    found = [one for one in newest if one.id != chat.id and (one.messages > 1 or one.title)]
     if not found:
         raise UserError("There is no other session to continue.")
     if not chat.screen.is_interactive:
@@ -113,20 +115,15 @@ async def _picked(chat: ChatSession) -> str | None:
 
 
 def _rows(sessions: Sequence[Session], now: float) -> list[Choice]:
-    """A row for each session, in columns."""
-    cells = [
-        (
-            one.id,
-            time_ago(one.updated, now),
-            counted(one.messages, "message", "messages"),
-            f"{thousands(one.tokens)} tokens",
-        )
-        for one in sessions
+    """A row for each session: the title comes before the sizes, which a narrow terminal cuts off."""
+    ages = [time_ago(one.updated, now) for one in sessions]
+    widths = max(len(one.id) for one in sessions), max(map(len, ages))
+    return [
+        Choice(one.id, f"{one.id.ljust(widths[0])}  {age.rjust(widths[1])}  {_described(one)}")
+        for one, age in zip(sessions, ages, strict=True)
     ]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    rows = []
-    for one, (id, *numbers) in zip(sessions, cells, strict=True):
-        aligned = (text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True))
-        title = plain(one.title) or "(no title)"
-        rows.append(Choice(one.id, "  ".join((id.ljust(widths[0]), *aligned, title))))
-    return rows
+
+
+def _described(one: Session) -> str:
+    title = plain(one.title) or "(no title)"
+    return f"{title} · {counted(one.messages, 'message', 'messages')}, {thousands(one.tokens)} tokens"

@@ -82,6 +82,11 @@ def summary_line(characters: int) -> str:
     return f"compacting: {written} (Esc continues without it)"
 
 
+def retry_line(status: int | None) -> str:
+    """What the turn waits for after a failure of the provider."""
+    return f"the provider {f'answered {status}' if status else 'did not answer'}; trying again"
+
+
 def tool_line(call: str, result: str, seconds: float, width: int) -> str:
     """A tool call on one line; the call is shortened before its result."""
     end = f"  {seconds:.1f} s"

@@ -79,7 +79,10 @@ def list_sessions(limit: int, as_json: bool) -> None:
 @click.option("--sources", is_flag=True, help="With --compactions: the source messages of each line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the messages as JSON lines.")
 def show(session: str, as_view: bool, events: bool, sources: bool, as_json: bool) -> None:
-    """Show the whole conversation, including messages that left the model's view."""
+    """Show a whole conversation.
+
+    It includes the messages that left the model's view.
+    """
     if as_view and events:
         raise click.UsageError("--view and --compactions cannot be combined; choose one.")
     if sources and not events:
@@ -187,7 +190,7 @@ def search(
 )
 @click.option("-o", "--output", metavar="FILE", help="Output file.  [standard output]")
 def export(session: str, form: str, as_view: bool, output: str | None) -> None:
-    """Export a conversation as OpenAI JSON, Anthropic JSON, Markdown or HTML."""
+    """Export a conversation as JSON, Markdown or HTML."""
     with open_store() as access:
         found = access.run(access.store.session(session))
         messages = _view(access, found) if as_view else transfer.messages_of(access, found)
