@@ -184,7 +184,8 @@ def after_items(before: Sequence[ViewItem], after: Sequence[ViewItem]) -> tuple[
     had = {_place(item): item.message for item in before}
     return tuple(
         replace(
-            _item(item), is_new=bool(item.node or item.shortened) and had.get(_place(item)) != item.message
+            _item(item),
+            is_new=bool(item.node or item.shortened) and not _is_whole(had.get(_place(item)), item.message),
         )
         for item in after
     )
@@ -243,10 +244,17 @@ def _item(item: ViewItem) -> DetailItem:
     return DetailItem(kind, item.sequence or None, item.node or None, role, item.tokens, preview_of(item))
 
 
+def _is_whole(before: Message | None, after: Message) -> bool:
+    """Whether a message is as it was; a system prompt also is with the note behind it."""
+    if before is None or before == after:
+        return before == after
+    return before.get("role") == "system" and text_of(after).startswith(text_of(before))
+
+
 def _fate(item: ViewItem, kept: Mapping[int | str, Any], covered: Sequence[Span | NodeLink]) -> Fate:
     message_after = kept.get(_place(item))
     if message_after is not None:
-        return "kept" if message_after == item.message else "shortened"
+        return "kept" if _is_whole(item.message, message_after) else "shortened"
     for source in covered:
         if isinstance(source, NodeLink):
             if source.node == item.node:

@@ -109,11 +109,13 @@ function Difference({ before, after }) {
 }
 
 function Edit({ session, source, onClose, onDone }) {
+  const [version, setVersion] = useState(0); // counts the times that the summary was loaded
+  const [isLate, setLate] = useState(false); // someone else changed the summary
   const state = P.useLoaded(async () => {
     const summary = await source.get(`/sessions/${session}/summary`);
     if (!summary.node) throw new P.Problem(404, "", "The view has no summary. Compact the session first.");
     return summary;
-  }, [session]);
+  }, [session, version]);
   const [text, setText] = useState(null);
   const before = state.value?.text ?? "";
   const current = text ?? before;
@@ -121,15 +123,22 @@ function Edit({ session, source, onClose, onDone }) {
   // The node tells the server which summary this text was written for: a newer one is never overwritten.
   const save = (preview) => source.ask("PUT", `/sessions/${session}/summary`, { text: current, node: state.value.node, preview });
   const [effect, error] = usePreview(() => isChanged ? save(true) : Promise.resolve(null),
-    [current, isChanged]);
+    [current, isChanged, state.value?.node]);
   return html`<${P.Dialog} title="Edit the summary" onClose=${onClose} wide>
     ${state.value === null ? html`<${P.Loading} state=${state} what="Summary" />` : html`
       <p>Your text takes precedence: what you remove does not return by itself. The change is recorded with your name.</p>
       <textarea aria-label="Summary" rows="16" dir="auto" value=${current} onInput=${(event) => setText(event.target.value)}></textarea>
       <${Difference} before=${before} after=${current} />
       ${error ? html`<p class="problem" role="alert">${P.visible(error.message)}</p>` : isChanged && html`<${Effect} effect=${effect} />`}
-      <${Buttons} label="Save as new view" isReady=${isChanged && effect && !effect.refused} onClose=${onClose} onRun=${async () => {
-        await save(false);
+      ${isLate && html`<p class="note">Your text stays here. Load the newest summary to see how yours differs from it.
+        <button onClick=${() => { setLate(false); setText(current); setVersion(version + 1); }}>Load the newest summary</button></p>`}
+      <${Buttons} key=${state.value.node} label="Save as new view" isReady=${isChanged && effect && !effect.refused} onClose=${onClose} onRun=${async () => {
+        try {
+          await save(false);
+        } catch (error) {
+          setLate(error.status === 409 || error.status === 422);
+          throw error;
+        }
         onDone("The summary was edited.");
       }} />`}</${P.Dialog}>`;
 }

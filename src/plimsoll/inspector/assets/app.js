@@ -73,7 +73,7 @@ function useSession(source, id, onProblem) {
       const loaded = await source.timeline(id);
       if (pending.current?.id === id) setTimeline(loaded);
     } catch (error) {
-      onProblem(error);
+      onProblem(error, id);
     }
   }, [source, id]);
   useEffect(() => {
@@ -97,12 +97,16 @@ function useSession(source, id, onProblem) {
     };
     const follow = async () => {
       for (let wait = 1000; !ended.signal.aborted; ) {
-        const isOver = await source.watch(id, changed, ended.signal).then(() => true, () => false);
-        if (isOver) {
+        const problem = await source.watch(id, changed, ended.signal).then(() => null, (error) => error);
+        if (!problem) {
           wait = 1000; // the server ends each stream after a while
           continue;
         }
         setLive(false);
+        if (problem.status === 404) {
+          onProblem(problem, id);
+          return;
+        }
         await new Promise((done) => setTimeout(done, wait));
         wait = Math.min(wait * 2, 30000);
       }
@@ -124,10 +128,10 @@ function Header({ place, go, session, isLive, source, theme, onAction }) {
     ${session && html`<div class="title"><h1>${P.plain(session.title, 90) || session.id}</h1>
       <small>${session.id} · ${P.plain(session.model, 40) || "no model"}
         ${!source.isStatic && html` · <span class=${isLive ? "live on" : "live"}>${isLive ? "live" : "not connected"}</span>`}</small></div>`}
-    ${!session && html`<div class="title"><h1>Sessions</h1></div>`}
-    ${place.session && html`<nav class="tabs" aria-label="Parts of the session">${TABS.map(([tab, label]) => html`<button key=${tab}
+    ${!session && html`<div class="title"><h1>${place.session ? "" : "Sessions"}</h1></div>`}
+    ${session && html`<nav class="tabs" aria-label="Parts of the session">${TABS.map(([tab, label]) => html`<button key=${tab}
       aria-current=${place.tab === tab ? "page" : undefined} onClick=${() => go({ tab })}>${label}</button>`)}</nav>`}
-    ${place.session && !source.isStatic && html`<${P.ActionMenu} onAction=${onAction} />`}
+    ${session && !source.isStatic && html`<${P.ActionMenu} onAction=${onAction} />`}
     ${!place.session && html`<nav class="tabs" aria-label="Parts"><button aria-current=${place.tab !== "search" ? "page" : undefined}
       onClick=${() => go({ tab: "timeline" })}>Sessions</button><button aria-current=${place.tab === "search" ? "page" : undefined}
       onClick=${() => go({ tab: "search" })}>Search</button></nav>`}
@@ -153,7 +157,7 @@ function Overview({ derived }) {
   </dl>`;
 }
 
-function SessionPage({ source, place, go, derived, reload, tell, query, setQuery, action, setAction }) {
+function SessionPage({ source, place, go, derived, reload, tell, query, setQuery, action, setAction, isGone }) {
   const { requests } = derived;
   const [cursor, setCursor] = useState(Math.max(0, requests.length - 1));
   const [filter, setFilter] = useState({ role: "", state: "" });
@@ -163,10 +167,11 @@ function SessionPage({ source, place, go, derived, reload, tell, query, setQuery
     if (cursor === followed.current - 1 && requests.length > followed.current) setCursor(requests.length - 1);
     followed.current = requests.length;
   }, [requests.length]);
-  const chosen = useMemo(() => (place.message ? { number: place.message, isNear: place.isNear } : null), [place.message, place.isNear]);
+  const chosen = useMemo(() => (place.message ? { number: place.message, isNear: place.isNear, isOpened: place.isOpened } : null),
+    [place.message, place.isNear, place.isOpened]);
   const openMessage = (number) => {
     setFilter({ role: "", state: "" });
-    go({ tab: "timeline", message: number, isNear: false });
+    go({ tab: "timeline", message: number, isNear: false, isOpened: true });
   };
   const search = (text) => {
     setQuery({ ...EMPTY_QUERY, text, mode: "substring" });
@@ -175,24 +180,25 @@ function SessionPage({ source, place, go, derived, reload, tell, query, setQuery
   const at = Math.min(cursor, Math.max(0, requests.length - 1));
   const choose = (index) => {
     setCursor(index);
-    if (requests[index]) go({ message: requests[index].message, isNear: false });
+    if (requests[index]) go({ message: requests[index].message, isNear: false, isOpened: false });
   };
   const shown = {
     timeline: () => html`<${P.Timeline} derived=${derived} cursor=${at} onCursor=${choose}
-        onOpen=${(index) => go({ message: requests[index]?.message })}
+        onOpen=${(index) => go({ message: requests[index]?.message, isOpened: true })}
         onCompaction=${(event) => go({ tab: "compactions", compaction: event.number })} />
       <${P.Messages} session=${place.session} source=${source} derived=${derived} chosen=${chosen} filter=${filter}
         onFilter=${setFilter} onAction=${setAction}
-        onChoose=${(one) => go({ message: one?.number ?? null, isNear: one?.isNear ?? true })} />`,
+        onChoose=${(one) => go({ message: one?.number ?? null, isNear: one?.isNear ?? true, isOpened: one?.isOpened ?? false })} />`,
     compactions: () => html`<${P.Compactions} session=${place.session} source=${source} derived=${derived} number=${place.compaction}
         onPick=${(compaction) => go({ compaction })} onMessage=${openMessage} onSearch=${search} />`,
     cache: () => html`<${P.Cache} derived=${derived} cursor=${at} onCursor=${setCursor} onMessage=${openMessage}
         onCompaction=${(event) => go({ tab: "compactions", compaction: event.number })} />`,
     search: () => html`<${P.Search} session=${place.session} source=${source} query=${query} onQuery=${setQuery}
         onHit=${(hit) => hit.session === place.session ? openMessage(hit.number)
-          : go({ session: hit.session, tab: "timeline", message: hit.number, isNear: false })} />`,
+          : go({ session: hit.session, tab: "timeline", message: hit.number, isNear: false, isOpened: true })} />`,
   };
   return html`<main>
+    ${isGone && html`<p class="note" role="alert">This session was deleted. The page shows its last state.</p>`}
     <${Overview} derived=${derived} />
     ${(shown[place.tab] ?? shown.timeline)()}
     ${action && html`<${P.ActionDialog} key=${JSON.stringify(action)} action=${action} session=${place.session} source=${source}
@@ -210,6 +216,7 @@ function App({ source }) {
   const [entry, setEntry] = useState(source.isStatic ? "in" : "asking");
   const [problem, setProblem] = useState("");
   const [notice, setNotice] = useState(null);
+  const [missing, setMissing] = useState(null); // the session that does not exist, or not any more
   const [query, setQuery] = useState(EMPTY_QUERY);
   const [action, setAction] = useState(null);
   const theme = useTheme();
@@ -218,8 +225,9 @@ function App({ source }) {
     if (changed.session !== undefined && changed.session !== old.session && changed.message === undefined) next.message = null;
     return next;
   }), []);
-  const fail = useCallback((error) => {
-    if (error.status === 401) {
+  const fail = useCallback((error, session) => {
+    if (error.status === 404 && session) setMissing({ session, text: error.message });
+    else if (error.status === 401) {
       setProblem(error.message);
       setEntry("key");
     } else setNotice({ text: error.message, isError: true });
@@ -256,14 +264,17 @@ function App({ source }) {
   }, [timeline]);
   if (entry === "asking") return html`<div class="loading" role="status">Opening …</div>`;
   if (entry === "key") return html`<${KeyForm} source=${source} problem=${problem} onEntered=${enter} />`;
+  const isGone = missing !== null && missing.session === place.session;
   const body = place.session
     ? derived && derived.timeline.session.id === place.session
       ? html`<${SessionPage} key=${place.session} source=${source} place=${place} go=${go} derived=${derived} reload=${reload}
-          tell=${setNotice} query=${query} setQuery=${setQuery} action=${action} setAction=${setAction} />`
+          tell=${setNotice} query=${query} setQuery=${setQuery} action=${action} setAction=${setAction} isGone=${isGone} />`
+      : isGone ? html`<main><section class="panel"><${P.Empty} title="This session does not exist">${P.visible(missing.text)}</${P.Empty}>
+          <p class="centred"><button onClick=${() => go({ session: "", tab: "timeline" })}>All sessions</button></p></section></main>`
       : html`<main><div class="loading" role="status">Loading session …</div></main>`
     : place.tab === "search"
       ? html`<main><${P.Search} source=${source} query=${query} onQuery=${setQuery}
-          onHit=${(hit) => go({ session: hit.session, tab: "timeline", message: hit.number, isNear: false })} /></main>`
+          onHit=${(hit) => go({ session: hit.session, tab: "timeline", message: hit.number, isNear: false, isOpened: true })} /></main>`
       : html`<main><${P.SessionList} source=${source} onOpen=${(session) => go({ session, tab: "timeline" })} /></main>`;
   return html`<${Header} place=${place} go=${go} session=${place.session ? timeline?.session : null} isLive=${isLive} source=${source}
       theme=${theme} onAction=${setAction} />

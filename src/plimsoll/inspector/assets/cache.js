@@ -108,7 +108,7 @@ P.Cache = ({ derived, cursor, onCursor, onMessage, onCompaction }) => {
       <${P.Figure} label="Neither" value=${P.count(sum((one) => one.bill.plain))} tone="missed" />
       <${P.Figure} label="Misses" value=${P.count(missed.filter((one) => one.miss.kind !== "first").length)}
         note=${`cost ${P.money(missed.some((one) => one.missCost !== null) ? sum((one) => one.missCost) : null)}`} />
-      <${P.Figure} label="Cost" value=${P.money(sum((one) => one.bill.money))} />
+      <${P.Figure} label="Cost of requests" value=${P.money(sum((one) => one.bill.money))} note="without summaries" />
     </dl>
     <${P.Chart} bars=${bars} colours=${COLOURS} marks=${marks} cursor=${cursor} onCursor=${onCursor} describe=${describe}
       onOpen=${(index) => onMessage(requests[index].message)} label="Requests by what the cache did. Brackets go to misses." />
@@ -117,7 +117,7 @@ P.Cache = ({ derived, cursor, onCursor, onMessage, onCompaction }) => {
         <i class=${`swatch ${COLOURS[order]}`}></i>${label} <b>${P.short(chosen?.bill[name] ?? 0)}</b></span>`)}
       <span class="key">${chosen?.miss ? P.visible(chosen.miss.text) : "No miss."}</span></div>
     <${Misses} missed=${missed} onCursor=${onCursor} onCompaction=${onCompaction} onMessage=${onMessage} />
-    <${WhatIf} derived=${derived} model=${model} setModel=${setModel} ttl=${ttl} setTtl=${setTtl} />
+    <${WhatIf} derived=${derived} used=${used} model=${model} setModel=${setModel} ttl=${ttl} setTtl=${setTtl} />
   </section>`;
 };
 
@@ -141,14 +141,15 @@ function Slider({ label, value, min, max, step, shown, onChange }) {
     <input type="range" min=${min} max=${max} step=${step} value=${value} onInput=${(event) => onChange(Number(event.target.value))} /></label>`;
 }
 
-function WhatIf({ derived, model, setModel, ttl, setTtl }) {
+function WhatIf({ derived, used, model, setModel, ttl, setTtl }) {
   const { timeline } = derived;
   const now = useMemo(() => ({ threshold: Math.round((timeline.threshold / timeline.window) * 100) / 100, target: 0.2, policy: "threshold" }), [timeline]);
   const [options, setOptions] = useState(now);
   const [gap, setGap] = useState(P.hasTimes(derived.requests) ? 0 : 30);
   const change = (changed) => setOptions({ ...options, ...changed });
-  const base = useMemo(() => P.simulate(derived, { ...now, model, ttl: "5m", gap }), [derived, now, model, gap]);
-  const result = useMemo(() => P.simulate(derived, { ...options, model, ttl, gap }), [derived, options, model, ttl, gap]);
+  const window = model === used ? timeline.window : undefined; // which settings may have made smaller than the model's
+  const base = useMemo(() => P.simulate(derived, { ...now, model, window, ttl: "5m", gap }), [derived, now, model, gap]);
+  const result = useMemo(() => P.simulate(derived, { ...options, model, window, ttl, gap }), [derived, options, model, ttl, gap]);
   const share = base.total.money ? result.total.money / base.total.money - 1 : 0;
   const card = P.models[model];
   return html`<section class="what-if" aria-label="What if"><h3>What if</h3>

@@ -27,7 +27,7 @@ P.VirtualList = ({ name, count, height, row, label, selected, onSelect, onOpen, 
   for (let index = first; index < last; index++)
     rows.push(html`<div key=${index} id=${`${name}-${index}`} role="option" aria-selected=${index === selected ? "true" : "false"}
       aria-posinset=${index + 1} aria-setsize=${count} class=${"row" + (index === selected ? " selected" : "") + (classOf ? " " + classOf(index) : "")}
-      style=${{ top: `${index * height}px`, height: `${height}px` }} onClick=${() => onSelect(index)}>${row(index)}</div>`);
+      style=${{ top: `${index * height}px`, height: `${height}px` }} onClick=${() => onSelect(index, true, true)}>${row(index)}</div>`);
   const move = (event) => {
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: Math.floor(place.size / height), PageUp: -Math.floor(place.size / height) };
     const target = event.key === "Home" ? 0 : event.key === "End" ? count - 1 : (selected ?? -1) + steps[event.key];

@@ -84,27 +84,32 @@ P.Messages = ({ session, source, derived, chosen, onChoose, onAction, filter, on
       </div>
       <${P.VirtualList} name="message" count=${count} height=${ROW} label="Messages of the session" reveal=${reveal}
         selected=${chosen ? indexOf(chosen.number) : -1}
-        onSelect=${(index, isNear = true) => onChoose({ number: numberAt(index), isNear })}
+        onSelect=${(index, isNear, isOpened = false) => onChoose({ number: numberAt(index), isNear, isOpened })}
         row=${(index) => {
           const number = numberAt(index);
           return html`<${Row} number=${number} role=${roles[number - 1]} tokens=${tokens[number - 1]} stored=${at(number)}
             state=${P.stateOf(derived, number)} isPinned=${pinned.has(number)} />`;
         }} />
     </div>
-    <${Detail} session=${session} source=${source} derived=${derived} number=${chosen?.number} onAction=${onAction}
+    <${Detail} session=${session} source=${source} derived=${derived} number=${chosen?.number} isOpened=${chosen?.isOpened} onAction=${onAction}
       isPinned=${pinned.has(chosen?.number)} onClose=${() => onChoose(null)} />
   </section>`;
 };
 
-function Detail({ session, source, derived, number, isPinned, onAction, onClose }) {
+function Detail({ session, source, derived, number, isOpened, isPinned, onAction, onClose }) {
+  const element = useRef(null);
   const known = number && number <= derived.timeline.session.messages;
   const state = P.useLoaded(() => (known ? source.message(session, number) : null), [source, session, number]);
+  useEffect(() => {
+    // On a narrow screen the message stands below the list, out of sight.
+    if (isOpened && matchMedia("(max-width: 900px)").matches) element.current?.scrollIntoView({ block: "start" });
+  }, [number, isOpened]);
   if (!known)
     return html`<div class="detail"><${P.Empty} title="No message chosen">
       Choose a message in the list, or a bar in the timeline.</${P.Empty}></div>`;
   const fate = P.stateOf(derived, number);
   const stored = state.value;
-  return html`<article class="detail" aria-label=${`Message ${number}`}>
+  return html`<article ref=${element} class="detail" aria-label=${`Message ${number}`}>
     <header class="detail-head">
       <h2>Message ${number}</h2>
       <span class=${`tag ${fate}`}>${fate === "kept" ? "in the view" : fate}</span>

@@ -2,9 +2,10 @@
 const P = globalThis.Plimsoll;
 const { html } = P;
 const { useEffect, useRef, useState } = P.hooks;
+const NOTHING = { hits: [], next: null, complete: true, asked: false };
 
 P.Search = ({ session, source, query, onQuery, onHit }) => {
-  const [page, setPage] = useState({ hits: [], next: null, complete: true, asked: false });
+  const [page, setPage] = useState(NOTHING);
   const [error, setError] = useState(null);
   const asked = useRef(0);
   const run = async (cursor) => {
@@ -18,11 +19,18 @@ P.Search = ({ session, source, query, onQuery, onHit }) => {
       if (number !== asked.current) return;
       setPage((old) => ({ ...found, hits: cursor ? [...old.hits, ...found.hits] : found.hits, asked: true }));
     } catch (problem) {
-      if (number === asked.current) setError(problem);
+      if (number !== asked.current) return;
+      setError(problem);
+      setPage(NOTHING);
     }
   };
   useEffect(() => {
-    if (!query.text) return undefined;
+    if (!query.text) {
+      asked.current++;
+      setError(null);
+      setPage(NOTHING);
+      return undefined;
+    }
     const timer = setTimeout(run, 200);
     return () => clearTimeout(timer);
   }, [query, session]);
@@ -80,6 +88,6 @@ P.SessionList = ({ source, onOpen }) => {
       <td class="figures-cell">${one.view_tokens === undefined ? "–" : P.short(one.view_tokens)}</td>
       <td class="figures-cell">${P.short(one.tokens)}</td>
       <td>${one.compactions ? P.plural(one.compactions, "compaction") : "whole"}</td>
-      <td class="figures-cell">${P.money(one.money)}</td><td>${P.ago(one.updated)}</td></tr>`)}</tbody></table></div>
+      <td class="figures-cell">${P.money(one.requests ? one.money : null)}</td><td>${P.ago(one.updated)}</td></tr>`)}</tbody></table></div>
     ${sessions.length === limit && limit < 500 && html`<button onClick=${() => setLimit(500)}>Show more</button>`}</section>`;
 };

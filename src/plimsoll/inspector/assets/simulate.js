@@ -57,9 +57,14 @@ function pays(card, ttl, history, tokens, target, window, now) {
 }
 
 // The first message of the tail: within the budget, but at least the protected ones.
-function tailStart(tokens, roles, from, last, budget) {
+// Where head, summary and tail do not fit below the threshold, the protected messages give way to `room`.
+function tailStart(tokens, roles, from, last, budget, room) {
   let start = last + 1, size = 0;
-  while (start > from && (size + tokens[start - 2] <= budget || last - start + 1 < PROTECTED)) size += tokens[--start - 1];
+  const fits = () => {
+    const next = size + tokens[start - 2];
+    return next <= budget || start > last || (last - start + 1 < PROTECTED && next <= room);
+  };
+  while (start > from && fits()) size += tokens[--start - 1];
   // The tail never begins with the results of a call that is gone.
   while (start > from && roles[start - 1] === "t") start--;
   return start;
@@ -72,12 +77,13 @@ function timesOf(requests, gap) {
 }
 P.hasTimes = (requests) => requests.length > 1 && requests.at(-1).time - requests[0].time > requests.length * 0.05;
 
-// options: model, ttl "5m" | "1h", threshold and target (shares), policy "threshold" | "cost" | "never", gap (seconds)
+// options: model, ttl "5m" | "1h", threshold and target (shares), policy "threshold" | "cost" | "never", gap (seconds),
+// window (tokens; the model's, if it is left out)
 P.simulate = (derived, options) => {
   const { requests, sums, timeline } = derived;
   const { tokens, roles } = timeline.messages;
   const card = P.models[options.model];
-  const window = Math.min(card.window, card.input_cap ?? card.window);
+  const window = options.window ?? Math.min(card.window, card.input_cap ?? card.window);
   const threshold = window * options.threshold, budget = threshold * options.target;
   const overhead = requests.length ? Math.max(0, ...requests.slice(0, 20).map((one) => one.parts[0])) : 0;
   const head = Math.min(FIRST_EXCHANGE, tokens.length);
@@ -92,7 +98,8 @@ P.simulate = (derived, options) => {
     const target = overhead + sums(1, head) + summarySize(threshold, window) + budget;
     const isDue = prompt >= threshold && options.policy !== "never";
     if (last > head + 1 && (isDue || (options.policy === "cost" && pays(card, options.ttl, history, prompt, target, window, now)))) {
-      const start = tailStart(tokens, roles, Math.max(from, head + 1), last, budget);
+      const room = threshold - overhead - sums(1, head) - summarySize(threshold, window);
+      const start = tailStart(tokens, roles, Math.max(from, head + 1), last, budget, room);
       const removed = (from > head ? summary + sums(from, start - 1) : sums(head + 1, start - 1));
       if (removed > MIN_SUMMARY && start > head + 1) {
         const size = summarySize(removed, window);

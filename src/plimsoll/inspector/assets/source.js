@@ -33,8 +33,10 @@ class HttpSource {
   async ask(method, path, body, signal) {
     const headers = this.key ? { "x-plimsoll-key": this.key } : {};
     if (body !== undefined) headers["content-type"] = "application/json";
-    const answer = await fetch(path, {
-      method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store",
+    const sent = { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store" };
+    const answer = await fetch(path, sent).catch((error) => {
+      if (error.name === "AbortError") throw error;
+      throw new P.Problem(0, "No answer", "The server does not answer. Check that plimsoll is still running.");
     });
     if (!answer.ok) throw await problem(answer);
     return answer.json();
@@ -117,24 +119,45 @@ class StaticSource {
     return found;
   }
 
-  async search({ text, role, limit = 100 }) {
-    const wanted = text.toLowerCase();
+  async search({ text, mode, role, limit = 100 }) {
+    const find = finder(text, mode);
     const hits = [];
     for (const one of this.messages) {
       if (!one || (role && one.message.role !== role) || hits.length >= limit) continue;
       const words = P.wordsOf(one.message);
-      const at = words.toLowerCase().indexOf(wanted);
+      const [at, length] = find(words);
       if (at < 0) continue;
       const from = Math.max(0, at - 80);
       hits.push({
         session: this.session, number: one.number, role: one.message.role, time: one.time,
-        snippet: words.slice(from, at + wanted.length + 160), marks: [[at - from, at - from + wanted.length]],
+        snippet: words.slice(from, at + length + 160), marks: [[at - from, at - from + length]],
       });
     }
     return { hits, next: null, complete: true };
   }
 
   async watch() {}
+}
+
+// Where a text has all words, an exact text or a pattern: position and length, or -1.
+function finder(text, mode) {
+  if (mode === "regex") {
+    let pattern;
+    try {
+      pattern = new RegExp(text, "iu");
+    } catch (error) {
+      throw new P.Problem(422, "Not a pattern", error.message);
+    }
+    return (words) => {
+      const found = pattern.exec(words);
+      return found ? [found.index, found[0].length] : [-1, 0];
+    };
+  }
+  const wanted = (mode === "substring" ? [text] : text.split(/\s+/)).filter(Boolean).map((one) => one.toLowerCase());
+  return (words) => {
+    const lower = words.toLowerCase();
+    return wanted.length && wanted.every((one) => lower.includes(one)) ? [lower.indexOf(wanted[0]), wanted[0].length] : [-1, 0];
+  };
 }
 
 async function problem(answer) {

@@ -58,7 +58,7 @@ P.Timeline = ({ derived, cursor, onCursor, onOpen, onCompaction }) => {
         onClick=${() => { onCursor(index); onCompaction(event); }} title=${P.plain(event.reason)}>
         <b>${P.eventTitle(event)}</b>
         <span>${P.short(event.tokens_before)} → ${P.short(event.tokens_after)}</span>
-        <span>${P.span(event.waited)} wait</span><span>${P.money(event.money)}</span></button>`)}
+        ${event.outcome === "compacted" && html`<span>${P.span(event.waited)} wait</span><span>${P.money(event.money)}</span>`}</button>`)}
     </div>`}
   </section>`;
 };
