@@ -52,7 +52,7 @@ class Model:
     def __init__(self, seconds):
         self._seconds = seconds
 
-    def stream(self, request, deadline=None, wasted=None):
+    def stream(self, request, deadline=None, wasted=None, on_retry=None):
         return Stream(request, self._seconds)
 
     async def aclose(self):
