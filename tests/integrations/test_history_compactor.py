@@ -171,14 +171,14 @@ def test_an_overflow_compacts_below_the_window_that_the_provider_states() -> Non
 
 def test_a_host_that_stores_the_view_continues_from_it(history: HistoryCompactor) -> None:
     """The same views as for a host that keeps everything, and recall still finds what the host gave up."""
-    stored: list[Message] = []
+    log, stored = conversation(36), list[Message]()
     compactions = 0
-    for message in LOG:
+    for message in log:
         stored.append(message)
         if message["role"] == "assistant":
             continue
-        end = LOG.index(message) + 1
-        whole = history.view(CHAT, LOG[:end], system=[SYSTEM], conversation="whole")
+        end = log.index(message) + 1
+        whole = history.view(CHAT, log[:end], system=[SYSTEM], conversation="whole")
         view = history.view(CHAT, stored, system=[SYSTEM], conversation="stored")
         assert view.canonical == whole.canonical
         if view.compacted:
