@@ -17,7 +17,7 @@ from plimsoll.terminal.chat import session_commands
 from plimsoll.terminal.chat.context_usage import ContextUsage, context_bar
 from plimsoll.terminal.chat.picker import Choice, ChoiceList
 from plimsoll.terminal.chat.session_commands import _rows
-from plimsoll.testing.scripted_server import ScriptedServer, call, say
+from plimsoll.testing.scripted_server import ScriptedServer, call, fault, say
 
 
 @pytest.fixture
@@ -200,6 +200,13 @@ def test_unpin_of_a_message_that_does_not_exist_says_only_that(home):
         done = run_chat(home, server, "one", "/unpin 99")
     assert "there is no message 99" in done.notices
     assert "was not pinned" not in done.notices
+
+
+def test_a_failed_request_in_a_pipe_is_said_to_be_tried_again(home):
+    with ScriptedServer([fault(503), say("Twelve.")]) as server:
+        done = run_chat(home, server, "How deep?")
+    assert done.out == "Twelve.\n"
+    assert "the provider answered 503; trying again" in done.notices
 
 
 def test_the_picker_shows_titles_at_80_columns():

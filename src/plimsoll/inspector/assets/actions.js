@@ -130,7 +130,7 @@ function Edit({ session, source, onClose, onDone }) {
       <textarea aria-label="Summary" rows="16" dir="auto" value=${current} onInput=${(event) => setText(event.target.value)}></textarea>
       <${Difference} before=${before} after=${current} />
       ${error ? html`<p class="problem" role="alert">${P.visible(error.message)}</p>` : isChanged && html`<${Effect} effect=${effect} />`}
-      ${isLate && html`<p class="note">Your text stays here. Load the newest summary to see how yours differs from it.
+      ${isLate && html`<p class="note">Your text stays here. Load the newest summary to see how yours differs from it.${" "}
         <button onClick=${() => { setLate(false); setText(current); setVersion(version + 1); }}>Load the newest summary</button></p>`}
       <${Buttons} key=${state.value.node} label="Save as new view" isReady=${isChanged && effect && !effect.refused} onClose=${onClose} onRun=${async () => {
         try {

@@ -92,6 +92,8 @@ class Screen:
             self.fold(call, event.output)
         elif isinstance(event, Compacted):
             self.note(compaction_line(event.event))
+        elif isinstance(event, RetryWaiting) and not self.is_interactive:
+            self.note(retry_line(event.status))
         elif isinstance(event, Notice):
             self.note(event.sentence, "yellow")
 
