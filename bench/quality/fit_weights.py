@@ -30,7 +30,9 @@ from plimsoll.context.ledger.weights import weights
 from plimsoll.context.ledger.write import kept_terms
 from plimsoll.quality import needed_facts
 
-NAMES = ("typed", "said", "asked", "shown", "only_shown", "recent", "named", "companion")
+NAMES = (
+    "typed", "said", "asked", "sources", "only_shown", "recent", "named", "companion",
+)  # fmt: skip
 STAYS = 20  # messages
 STEPS, RATE, DECAY = 400, 0.5, 1e-4
 Matrix = NDArray[np.float64]
@@ -47,7 +49,7 @@ def observed(job: tuple[Cut, frozenset[str]]) -> tuple[Matrix, Matrix]:
     rows, labels = [], []
     for term, use in evidence.uses.items():
         if term not in kept:
-            known = known_about(use, newest - use.last, term.rsplit("/", 1)[-1] in names, term in near)
+            known = known_about(term, use, newest - use.last, names, near)
             rows.append([1.0, *known])
             labels.append(float(term in needed))
     return np.array(rows), np.array(labels)

@@ -13,6 +13,7 @@ from plimsoll.context.ledger.statements import decisions_in, guesses_in
         "The reason it runs twice is that the workflow is triggered by pushes and by pull requests.",
         "The schema has no review threads, so I’m switching to the GraphQL endpoint.",
         "The more robust approach is to compare hashes.",
+        "Since the reader imports the cache, option 1 (a new interface) seems cleanest.",
     ],
 )
 def test_a_sentence_that_weighs_ways_or_gives_a_reason_is_a_decision(sentence):
@@ -46,6 +47,22 @@ def test_a_decision_that_introduces_a_list_includes_the_list():
     assert list(decisions_in(text)) == [
         "The cleanest approach is to: Add a reader for one row; Use it in both"
     ]
+
+
+def test_a_choice_that_a_block_of_code_shows_is_a_decision():
+    text = "The simplest robust fix is a lock around the write:\n\n```python\nwith lock:\n    write()\n```"
+    assert list(decisions_in(text)) == ["The simplest robust fix is a lock around the write"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I’m monitoring the rerun to see whether the original failure is gone.",
+        "Now I'll read the discussion and give you a concrete take on the trade-off.",
+    ],
+)
+def test_what_an_agent_looks_at_next_is_no_decision(sentence):
+    assert list(decisions_in(sentence)) == []
 
 
 def test_a_line_that_announces_a_decision_and_no_list_is_none():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plimsoll import ContextCompressor
 from plimsoll.context.ledger import outcome_of, read_facts
-from plimsoll.context.ledger.outcomes import covers, parsed
+from plimsoll.context.ledger.outcomes import command_of, covers, parsed, process_asked
 from plimsoll.context.ledger.outcomes.rules import rules
 
 
@@ -182,6 +182,13 @@ def test_a_command_in_a_script_is_read_as_a_command():
         == "error"
     )
     assert outcome_of(call, 'Script completed\nOutput:\n{"exit_code":101,"output":"no"}').status == "exit 101"
+
+
+@pytest.mark.parametrize("key", ["cmd", '"cmd"', "'cmd'"])
+def test_a_command_in_a_script_is_read_however_its_name_is_quoted(key):
+    script = f'const r = await tools.exec_command({{{key}:"cargo test","workdir":"/w"}}); text(r.output)'
+    assert command_of({"input": script}) == "cargo test"
+    assert process_asked({"input": f'tools.write_stdin({{"session_id":77,{key}:""}})'}) == "77"
 
 
 def test_a_process_that_ends_in_a_later_call_is_one_command_with_its_last_outcome():

@@ -60,6 +60,10 @@ def test_the_lines_of_a_harness_before_the_output_are_no_evidence():
     result = "Chunk ID: bba665\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\nsrc/a_b.rs"
     assert program_output(result) == "src/a_b.rs"
     assert program_output("Output:\nof a program") == "Output:\nof a program"
+    wrapped = (
+        'Script completed\nWall time 0.1 seconds\nOutput:\n\n{"chunk_id":"6","exit_code":0,"output":"a\\nb"}'
+    )
+    assert program_output(wrapped) == "a\nb"
 
 
 def test_a_tool_that_a_script_calls_is_read_as_a_call_of_that_tool():

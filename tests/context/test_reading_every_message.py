@@ -89,7 +89,7 @@ def test_a_check_that_was_fixed_is_done_until_a_larger_run_says_more():
     for later, is_done in (([], True), (whole, False)):
         entries = entries_of(read_facts([*OPENING, *rounds, *other, *later]), {}, 200)
         done = [entry.text for entry in entries if entry.section == "Done"]
-        assert any("tests/test_tax.py" in text for text in done) == is_done
+        assert any(text.startswith("- `pytest tests/test_tax.py`") for text in done) == is_done
 
 
 @given(st.text(st.sampled_from("ab Zé_./-7请修改the\n"), max_size=80))

@@ -52,6 +52,19 @@ def test_the_error_line_of_a_failed_result_is_a_fact():
     ]
 
 
+@pytest.mark.parametrize(
+    ("result", "error"),
+    [
+        ("[error] Exit code 1\ngo: cannot find module", "go: cannot find module"),
+        ("[error] <tool_use_error>File does not exist.</tool_use_error>", ""),
+        ("[error] <tool_use_error>File cannot be read here.</tool_use_error>", "File cannot be read here."),
+        ('Script completed\nOutput:\n{"exit_code":101,"output":"error: no library\\n"}', "error: no library"),
+    ],
+)
+def test_an_error_line_has_no_marks_of_the_harness(result, error):
+    assert [fact.text for fact in stated(done("x", result, query="y"), "error")] == ([error] if error else [])
+
+
 def test_source_code_that_speaks_of_errors_is_no_error():
     assert stated(done("Read", "def fail():\n    raise ValueError('error')", path="a/b.py"), "error") == []
 

@@ -6,7 +6,8 @@
     command     `command` argument, except read-only ones that succeeded;     its first 40 characters, followed by
                 of several runs of one check only the newest                  its failure, if it failed
     test        the newest command that runs tests                            the same
-    error       the first line of a failed result that mentions an error      the sentence
+    error       the first line of a failed result that mentions an error,     the sentence
+                without the harness's marks around it
     id          tickets, commits, codes in text of people and the agent       the id
     number      numbers with a unit or currency, in the same text             the number and its unit
     ask         the first sentence of each message of a person                the sentence
@@ -19,6 +20,7 @@ twice its length, or its first 60 characters verbatim. Only English is supported
 extractors.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,13 +43,14 @@ _READS = re.compile(r"read|view|open|visit|inspect|fetch", re.IGNORECASE)
 _EXIT = re.compile(
     r"exit(?:ed)?[ _-]?(?:code|status|with)?[\"':\s]*(?:code )?(-?\d+)|returncode[\"':=\s]*(-?\d+)", re.I
 )
+_MARKS = re.compile(r"^\[error\] |</?tool_use_error>")
 _OPENS_BADLY = re.compile(r"\W*(?:tool_use_)?(?:error|fatal|traceback|exception|failed)\b", re.IGNORECASE)
 _ERROR = re.compile(
     r"error|exception|fail|panic|fatal|denied|not found|cannot|can't|undefined|invalid|unexpected|missing",
     re.I,
 )
 _LOOKS = re.compile(
-    r"(?:ls|cat|head|tail|less|grep|rg|find|fd|tree|wc|pwd|which|echo|sed -n|stat|file|env|ps|du|df|date|sleep|git"
+    r"(?:ls|cat|nl|head|tail|less|grep|rg|find|fd|tree|wc|pwd|which|echo|sed -n|stat|file|env|ps|du|df|date|sleep|git"
     r" (?:status|log|diff|show|branch|blame|rev-parse|remote|ls-files|fetch))(?:\s|$)"
 )
 _LOOKS_ELSEWHERE = re.compile(
@@ -187,10 +190,26 @@ def _done(tool: str, arguments: Any, result: str) -> Iterator[StatedFact]:
     elif path and _READS.search(tool):
         yield StatedFact("read", path, 0)
     if failed:
-        lines = map(_collapsed, result.splitlines())
+        lines = map(_collapsed, _reported(result))
         line = next((item for item in lines if _ERROR.search(item) and not _EXIT.fullmatch(item)), "")
         if line:
             yield StatedFact("error", line[:_LONGEST], 0)
+
+
+def _reported(result: str) -> Iterator[str]:
+    """The lines of a failed result without the marks of a harness: `[error]`, tags, JSON around the output."""
+    for line in result.splitlines():
+        output = _output_in(line) if line.startswith("{") else None
+        yield from (_MARKS.sub("", line),) if output is None else output.splitlines()
+
+
+def _output_in(line: str) -> str | None:
+    try:
+        body = json.loads(line)
+    except ValueError:
+        return None
+    output = body.get("output") if isinstance(body, dict) else None
+    return output if isinstance(output, str) else None
 
 
 def _without_moves(command: str) -> str:

@@ -34,23 +34,28 @@ def term_weights(evidence: Evidence, newest: int, kept: AbstractSet[str]) -> dic
     weights = {}
     for term, use in evidence.uses.items():
         if term not in kept:
-            known = known_about(use, newest - use.last, term.rsplit("/", 1)[-1] in names, term in near)
+            known = known_about(term, use, newest - use.last, names, near)
             score = base + sum(map(mul, factors, known))
             weights[term] = 1 / (1 + math.exp(-score))
     return weights
 
 
-def known_about(use: TermUse, age: int, is_named: bool, is_companion: bool) -> tuple[float, ...]:
-    """The features of a term that predict whether it is needed next, in the order of `TermOdds.factors`."""
+def known_about(
+    term: str, use: TermUse, age: int, names: AbstractSet[str], near: AbstractSet[str]
+) -> tuple[float, ...]:
+    """The features of a term that predict whether it is needed next, in the order of `TermOdds.factors`.
+
+    `names` are the last parts of the terms of the messages that stay, `near` are the companions of these terms.
+    """
     return (
         math.log1p(use.typed),
         math.log1p(use.said),
         math.log1p(use.asked),
-        math.log1p(use.shown),
+        math.log1p(use.sources),
         float(not (use.typed or use.said or use.asked)),
         math.exp(-age / _FADES_AFTER),
-        float(is_named),
-        float(is_companion),
+        float(term.rsplit("/", 1)[-1] in names),
+        float(term in near),
     )
 
 
@@ -86,7 +91,9 @@ def likely_lines(
             taken.append(number)
             if len(taken) == most:
                 break
-    return [every[number] for number in sorted(taken)]
+    explaining = {every[number].context for number in taken} - {""}
+    chosen = set(taken).union(number for number, line in enumerate(every) if line.text in explaining)
+    return [every[number] for number in sorted(chosen)]
 
 
 def choose(
@@ -131,6 +138,12 @@ class _Selection:
         self._weights = weights
         self._said = line_weights().said_share
         self._items = {entry.key: entry for entry in entries if entry.key}
+        self._quoted = {(entry.parent, entry.line.text): entry for entry in entries if entry.line}
+        self._explained_by: dict[LedgerEntry, list[LedgerEntry]] = {}
+        for entry in entries:
+            context = self._context_of(entry)
+            if context is not None:
+                self._explained_by.setdefault(context, []).append(entry)
         self._labelled: set[LedgerEntry] = (
             set()
         )  # items with quotes, which go to the evidence under the item's label
@@ -150,15 +163,26 @@ class _Selection:
             if entry not in self.chosen and (worth := self._worth(entry)) > 0
         ]
         heapq.heapify(waiting)
+        numbers = {entry: number for number, entry in enumerate(entries) if entry.line and entry.line.context}
         while waiting and self.used < limit:
             claimed, number = heapq.heappop(waiting)
             worth = self._worth(entries[number])
-            if worth <= 0:
+            if worth <= 0 or entries[number] in self.chosen:
                 continue
             if worth < -claimed * 0.999:
                 heapq.heappush(waiting, (-worth, number))
                 continue
-            self._take_if_fits(entries[number], limit)
+            for cheaper in self._take(entries[number], limit):
+                heapq.heappush(waiting, (-self._worth(cheaper), numbers[cheaper]))
+
+    def _take(self, entry: LedgerEntry, limit: int) -> list[LedgerEntry]:
+        """Take an entry, with the line that explains it if that pays off; return the lines that cost less now."""
+        context = self._context_of(entry)
+        if context is not None and context not in self.chosen and self._pays_off(entry, context):
+            self._take_if_fits(context, limit)
+        self._take_if_fits(entry, limit)
+        explaining = [one for one in (entry, context) if one in self.chosen and one is not None]
+        return [line for one in explaining for line in self._explained_by.pop(one, ())]
 
     def _take_if_fits(self, entry: LedgerEntry, limit: int) -> None:
         if entry in self.chosen or self.used + self._cost(entry) > limit:
@@ -168,11 +192,24 @@ class _Selection:
         item = self._items.get(entry.parent)
         if item is not None:
             self._labelled.add(item)
-        for taken in (entry, item):
-            if taken is not None and taken not in self.chosen:
-                self.chosen.add(taken)
-                for term in taken.terms:
-                    self._covered[term] = self._covered.get(term, False) or taken.says
+        self._add(entry)
+        if item is not None:
+            self._add(item)
+
+    def _add(self, entry: LedgerEntry) -> None:
+        says = entry.says or self._context_of(entry) in self.chosen
+        self.chosen.add(entry)
+        for term in entry.terms:
+            self._covered[term] = self._covered.get(term, False) or says
+        for one in self._explained_by.get(entry, ()):
+            if one in self.chosen:
+                self._covered.update(dict.fromkeys(one.terms, True))
+
+    def _context_of(self, entry: LedgerEntry) -> LedgerEntry | None:
+        """The quote that explains another one of the same item."""
+        if entry.line is None or not entry.line.context:
+            return None
+        return self._quoted.get((entry.parent, entry.line.context))
 
     def _drop_parts(self, entry: LedgerEntry) -> None:
         """Remove single quotes of two adjacent lines that are now quoted together."""
@@ -187,21 +224,36 @@ class _Selection:
         self._quotes[entry.parent, entry.text.removeprefix(QUOTE)] = entry
 
     def _worth(self, entry: LedgerEntry) -> float:
-        """The gain of an entry per token; a quote includes its item."""
-        gain = self._gain(entry)
+        """The gain of an entry per token; a quote includes its item, and the line that explains it."""
+        context = self._context_of(entry)
+        if context is None or context in self.chosen:
+            return self._worth_of(entry, context is not None)
+        return max(self._worth_of(entry), self._worth_with(entry, context))
+
+    def _pays_off(self, entry: LedgerEntry, context: LedgerEntry) -> bool:
+        return self._worth_with(entry, context) > self._worth_of(entry)
+
+    def _worth_with(self, entry: LedgerEntry, context: LedgerEntry) -> float:
+        cost = self._tokens(context.text)
+        own = self._cost(entry)
+        return (self._worth_of(entry, is_explained=True) * own + self._gain(context)) / (own + cost)
+
+    def _worth_of(self, entry: LedgerEntry, is_explained: bool = False) -> float:
+        gain = self._gain(entry, is_explained)
         item = self._items.get(entry.parent)
         if item is not None and item not in self.chosen:
             gain += self._gain(item)
         return gain / self._cost(entry)
 
-    def _gain(self, entry: LedgerEntry) -> float:
+    def _gain(self, entry: LedgerEntry, is_explained: bool = False) -> float:
+        says = entry.says or is_explained
         gain = entry.value
         for term in entry.terms:
             weight = self._weights.get(term, 0.0)
             covered = self._covered.get(term)
             if covered is None:
-                gain += weight if entry.says else weight * (1 - self._said)
-            elif not covered and entry.says:
+                gain += weight if says else weight * (1 - self._said)
+            elif not covered and says:
                 gain += weight * self._said
         return gain
 

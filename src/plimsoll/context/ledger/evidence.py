@@ -11,6 +11,7 @@ the summary; it is quoted verbatim, under its file or command.
 
 import re
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ _SHORTEST = 6
 # Only the beginning and end of a huge result are read, where tools report what matters.
 _READ_FIRST, _READ_LAST = 60_000, 20_000
 _MAX_PIECES = 60
+_REACH = 120  # characters between a line and the one that explains it
 _NUMBERED = re.compile(r"^\s*\d+[→|:\t]\s?")
 # A numbered line after a header: `12: def load()`, but not `12:30 start`.
 _AFTER_HEADER = re.compile(r"^\s*(\d{1,7})(?:[→|\t]|:(?= |$))")
@@ -47,12 +49,14 @@ _NATURAL_CUT = re.compile(r"[,;)}\]。，、]\s*|\s")
 
 @dataclass(slots=True)
 class TermUse:
-    """How often a term was typed in calls, said, asked for and shown, and its newest position."""
+    """How often a term was typed in calls, said, asked for and shown, in how many sources, and where last."""
 
     typed: int = 0
     said: int = 0
     asked: int = 0
     shown: int = 0
+    sources: int = 0  # changes of the source; exact while no source alternates with another
+    source: str = ""  # the newest one
     last: int = -1
 
 
@@ -66,6 +70,7 @@ class EvidenceLine(NamedTuple):  # created in tens of thousands; a frozen datacl
     terms: tuple[str, ...]
     says: bool
     origin: int = -1  # the index of the text that it comes from
+    context: str = ""  # a line near it that explains its terms, if it does not
 
 
 @dataclass(slots=True)
@@ -79,10 +84,7 @@ class Evidence:
 
     def copy(self) -> "Evidence":
         """A copy to continue reading from."""
-        uses = {
-            term: TermUse(use.typed, use.said, use.asked, use.shown, use.last)
-            for term, use in self.uses.items()
-        }
+        uses = {term: copy(use) for term, use in self.uses.items()}
         return Evidence(uses, dict(self.lines), list(self.texts), self.kept)
 
     def telling_secrets(self, lines: Iterable[EvidenceLine]) -> set[EvidenceLine]:
@@ -109,27 +111,38 @@ class Evidence:
         """Read one text; `kind` is typed, said, asked or shown."""
         self.texts.append(text)
         counted: set[str] = set()
-        before = ""
-        alone: EvidenceLine | None = None  # the previous line, if no plain words explain its terms
+        near = _Nearby()
         for line in lines_of(text, kind in _SPOKEN):
             known = self.lines.get(line)
             terms = known.terms if known else self._terms(line, kind)
-            if not terms and alone is None:
-                before = line
-                continue
             counted.update(terms)
-            says = known.says if known else says_something(line)
-            if alone is not None and says:
-                self._keep(f"{alone.text}{JOINT}{line}", (*alone.terms, *terms), True, source, position)
-            alone = None
-            if known is None and terms:
-                found = self._keep(line, terms, says, source, position)
-                if not says and says_something(before):
-                    self._keep(f"{before}{JOINT}{line}", terms, True, source, position)
-                elif not says:
-                    alone = found
-            before = line
-        self._count(counted, kind, position)
+            says = known.says if known and known.terms else says_something(line)
+            near.pass_line(line)
+            if says:
+                for bare in near.waiting:
+                    self._explain(bare, line, source, position)
+                near.explain(line)
+            if terms and (known is None or not known.terms):
+                context = "" if says else self._kept_context(near.context, source, position)
+                self._keep(line, terms, says, source, position, context)
+                if context and source in (SAID, TOLD):  # without an item, neighbours are not quoted together
+                    self._keep(f"{context}{JOINT}{line}", terms, True, source, position)
+                if not says and not context:
+                    near.waiting.append(line)
+        self._count(counted, kind, source, position)
+
+    def _explain(self, bare: str, context: str, source: str, position: int) -> None:
+        """Note the line that explains an earlier one."""
+        line = self.lines.get(bare)
+        if line is not None and not line.context:
+            self.lines[bare] = line._replace(context=self._kept_context(context, source, position))
+
+    def _kept_context(self, text: str, source: str, position: int) -> str:
+        """A line to quote with its neighbours, kept if it has no terms; empty if it stands elsewhere."""
+        known = self.lines.get(text) if text else None
+        if text and known is None:
+            self._keep(text, tuple(terms_in(text)), True, source, position)
+        return text if known is None or known.source == source else ""
 
     @staticmethod
     def _terms(line: str, kind: str) -> tuple[str, ...]:
@@ -139,29 +152,57 @@ class Evidence:
         return () if terms and kind == "shown" and _is_progress(line) else terms
 
     def _keep(
-        self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int
-    ) -> EvidenceLine:
+        self, text: str, terms: tuple[str, ...], says: bool, source: str, position: int, context: str = ""
+    ) -> None:
         origin = len(self.texts) - 1  # the current text is the newest
-        line = EvidenceLine(position, self.kept, source, text, terms, says, origin)
-        self.lines[text] = line
+        self.lines[text] = EvidenceLine(position, self.kept, source, text, terms, says, origin, context)
         self.kept += 1
-        return line
 
-    def supersede(self, text: str, position: int) -> None:
+    def supersede(self, text: str, source: str, position: int) -> None:
         """Record replaced text: its terms were typed, but its lines are no longer true."""
         counted: set[str] = set()
         for line in lines_of(text):
             known = self.lines.pop(line, None)
             counted.update(known.terms if known else terms_in(line))
-        self._count(counted, "typed", position)
+        self._count(counted, "typed", source, position)
 
-    def _count(self, terms: Iterable[str], kind: str, position: int) -> None:
+    def _count(self, terms: Iterable[str], kind: str, source: str, position: int) -> None:
         for term in terms:
             use = self.uses.get(term)
             if use is None:
                 use = self.uses[term] = TermUse()
             setattr(use, kind, getattr(use, kind) + 1)
             use.last = position
+            if use.source != source:
+                use.sources += 1
+                use.source = source
+
+
+@dataclass(slots=True)
+class _Nearby:
+    """The line that explains those after it, and those before it that no line explains yet."""
+
+    context: str = ""
+    waiting: list[str] = field(default_factory=list)
+    _distance: int = 0  # characters since the context
+    _unexplained: int = 0  # characters since the first waiting line
+
+    def pass_line(self, line: str) -> None:
+        """Move on by a line."""
+        self._distance += len(line)
+        if self._distance > _REACH:
+            self.context = ""
+        if self.waiting:
+            self._unexplained += len(line)
+            if self._unexplained > _REACH:
+                self.waiting.clear()
+        else:
+            self._unexplained = 0
+
+    def explain(self, line: str) -> None:
+        """Take a line as the context of those after it."""
+        self.context, self._distance = line, 0
+        self.waiting.clear()
 
 
 def _is_progress(line: str) -> bool:

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD
+from plimsoll.context.ledger.limits import limits_in
 from plimsoll.context.ledger.listed_rules import constraints_in
 from plimsoll.context.ledger.notifications import read_notifications
 from plimsoll.context.ledger.outcome import call_line, one_line
-from plimsoll.context.ledger.outcomes import cleaned, command_of, program_output
+from plimsoll.context.ledger.outcomes import cleaned, command_of, process_asked, program_output
 from plimsoll.context.ledger.patches import is_patch, patch_text
 from plimsoll.context.ledger.personal import without_requests_to_forget
 from plimsoll.context.ledger.quoted import own_words, rules_in
@@ -187,6 +188,8 @@ def _read_assistant(reading: _Reading, message: Message, position: int) -> None:
     for call in calls:
         called = call_read(call, note, position, len(calls) > 1)
         reading.waiting[str(call.get("id"))] = called
+        for limit in limits_in(called.arguments):
+            facts.limits[limit] = facts.limits.get(limit, 0) + 1
         if reading.quotes:
             read_call(facts.evidence, called, position)
 
@@ -224,7 +227,9 @@ def _answer(request: PersonRequest, text: str) -> None:
 def _read_result(reading: _Reading, made: Called, result: str, position: int) -> None:
     facts = reading.facts
     shown = program_output(result)
-    reading.quote(patch_text(shown).new if is_patch(shown) else shown, "shown", made.source, position)
+    started = facts.running.get(process_asked(made.arguments) or "")
+    source = started.called.source if started else made.source
+    reading.quote(patch_text(shown).new if is_patch(shown) else shown, "shown", source, position)
     found = read_result(facts, made, result, position)
     if found.changed and facts.requests:
         facts.requests[-1].changes += 1

@@ -20,6 +20,7 @@ from plimsoll.context.ledger.earlier import EarlierItems, add_earlier, earlier_i
 from plimsoll.context.ledger.entries import CONSTRAINTS, FROM_TOOL, MUST, LedgerEntries, LedgerEntry
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
 from plimsoll.context.ledger.failures import open_failures
+from plimsoll.context.ledger.limits import shown_limits
 from plimsoll.context.ledger.listed_rules import BETWEEN
 from plimsoll.context.ledger.moves import changed_paths, current_name
 from plimsoll.context.ledger.open_work import (
@@ -288,6 +289,8 @@ def _event_line(event: Event, looks: bool = False) -> str:
     telling = outcome.failed or outcome.check or (not event.command and len(outcome.line) <= _SHORT_RESULT)
     shown = one_line(event.line, _SHOWN[outcome.failed])
     said = f": {one_line(outcome.line, _SHOWN[outcome.failed])}" if outcome.line and telling else ""
+    if event.overcame and outcome.status == "ok":
+        said += f" (fixed: {'; '.join(event.overcame)})"
     called = f"{event.note}: " if event.note else ""
     line = f"- {called}{f'`{shown}`' if event.command else shown}"
     return f"{line} → {outcome.status}{said}" if not looks or outcome.failed or said else line
@@ -328,3 +331,6 @@ def _add_context(entries: LedgerEntries, now: ConversationFacts) -> None:
     for name, process in now.running.items():
         text = f"- Still running as {name}: `{one_line(process.line, 160)}`"
         entries.add("Critical Context", text, process.source, 1.5, sources=(process.source,))
+    limits = shown_limits(now.limits)
+    if limits:
+        entries.add("Critical Context", f"- Limits in calls, on time or output: {limits}", now.messages)

@@ -25,6 +25,9 @@ _ERROR_WORDS = (
     "error", "exception", "fail", "fatal:", "panic:", "not found", "no such file", "permission denied", "traceback",
     "\ne  ",
 )  # fmt: skip
+# `src/app.py:3:7: undefined name`, after the name of a task
+_DIAGNOSTIC = re.compile(r"(?:\[[^\]\s]{1,40}\] )?[\w./@-]+\.\w{1,5}:\d+:\d+: \S+ \S")
+_FIRST_ERROR_WITHIN, _SHORTEST_ERROR = 20_000, 12
 _TAGS = re.compile(r"</?[a-z_][\w-]*>")
 _SUBJECT_KEYS = (
     "command", "cmd", "pattern", "query", "file_path", "path", "filename", "file", "url", "question", "description",
@@ -49,6 +52,15 @@ def error_lines(text: str) -> list[str]:
         if found:
             return list(found)[:3]
     return []
+
+
+def first_error(text: str) -> str:
+    """The first line of a result that reports an error, such as the first one of a compiler; empty if none does."""
+    for line in text[:_FIRST_ERROR_WITHIN].splitlines():
+        bare = _TAGS.sub("", line).strip()
+        if len(bare) >= _SHORTEST_ERROR and (_DIAGNOSTIC.match(bare) or _ERROR.search(bare.lower())):
+            return bare
+    return ""
 
 
 def one_line(text: str, limit: int) -> str:

@@ -128,6 +128,8 @@ class Event:
     command: str = ""  # as it was run; empty for a call other than a command
     failed: tuple[str, ...] = ()  # the tests that a runner named as failed
     failed_before: bool = False  # whether it passed after it, or part of it, had failed
+    first_error: str = ""  # the first line of its result that reports an error
+    overcame: tuple[str, ...] = ()  # the first errors of its earlier failures, newest last
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +224,7 @@ class ConversationFacts:
     renamed: dict[str, str] = field(default_factory=dict)  # path -> the path that it was renamed to
     undone_at: int = -1  # the message that reverted the last changes
     running: dict[str, RunningProcess] = field(default_factory=dict)  # by process id
+    limits: dict[tuple[str, int], int] = field(default_factory=dict)  # large numbers in calls -> uses
     todos: Todos = field(default_factory=Todos)
     personal: PersonalStatements = field(default_factory=PersonalStatements)
     last_said: str = ""
@@ -252,6 +255,7 @@ class ConversationFacts:
             hypotheses=dict(self.hypotheses),
             renamed=dict(self.renamed),
             running=dict(self.running),
+            limits=dict(self.limits),
             todos=self.todos.copy(),
             personal=self.personal.copy(),
             evidence=self.evidence.copy() if evidence else self.evidence,

@@ -36,7 +36,8 @@ _DECISION = re.compile(
     r"|the reason|switch(?:ing|ed) (?:\w+ ){0,3}to"
     rf"|(?:right|{_COMPARED_BY}) (?:\w+ )?(?:fix|way|approach|option|choice|path|route|solution|change|design"
     r"|place)s?"
-    rf"|(?:option|approach|alternative|variant) \w+ (?:is|seems|looks) (?:the )?(?:right|{_COMPARED_BY}))\b"
+    r"|(?:option|approach|alternative|variant) \w+ (?:\([^)\n]*\) )?(?:is|seems|looks) (?:the )?"
+    rf"(?:right|{_COMPARED_BY}))\b"
 )
 # What an agent says so presents something to the person, or asks them for something.
 _PRESENTS = re.compile(r"(?:here(?:['’]s| is| are)|please|would you|do you|let me know)\b", re.IGNORECASE)
@@ -47,6 +48,7 @@ _ONLY_DECIDES = frozenset({
     "identified", "good", "right", "approach", "best", "works", "work", "fixed", "exact", "decided", "decision",
 })  # fmt: skip
 _FEWEST_TOLD = 2  # content words of a decision besides those
+_WEIGHED = re.compile(rf"\b(?:{_COMPARED_BY})\b")
 _CAUSE = re.compile(
     r"\b(?:root cause (?:is|was|found)|turns out|found (?:it|the (?:cause|bug|issue|problem))"
     r"|the (?:real |actual )?(?:problem|issue|cause|bug|culprit) (?:is|was)|confirmed)\b"
@@ -155,6 +157,8 @@ def _with_lists(text: str) -> Iterator[str]:
         if items:
             said = one_line(f"{last} {'; '.join(items)}", _LONGEST)
             yield said
+        elif _WEIGHED.search(last.lower()):  # it says what is chosen, and the code or table after it how
+            yield last.removesuffix(":")
 
 
 def _states(sentence: str) -> bool:

@@ -6,7 +6,7 @@ ask_user(question=…)    ──► "the second"  a person's answer
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -14,8 +14,9 @@ from typing import Any
 from plimsoll.context.ledger.commits import read_commits, read_pull_request
 from plimsoll.context.ledger.evidence import Evidence, argument_texts, lines_of
 from plimsoll.context.ledger.moves import apply_moves, moved_by_patch, moves_in
-from plimsoll.context.ledger.outcome import call_line, error_lines, one_line
+from plimsoll.context.ledger.outcome import call_line, error_lines, first_error, one_line
 from plimsoll.context.ledger.outcomes import (
+    Check,
     Outcome,
     called_in,
     check_of,
@@ -28,6 +29,7 @@ from plimsoll.context.ledger.outcomes import (
     process_asked,
     program_output,
     script_texts,
+    unwrapped,
 )
 from plimsoll.context.ledger.patches import (
     changed_names,
@@ -100,6 +102,8 @@ _FOR_PROGRAMS = re.compile(
 _DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
 _LONGEST_ANSWER = 1_000
 _MAX_FIXES = 6
+_MARK = "[error] "  # before results that a harness reports as failed
+_MAX_OVERCOME, _LONGEST_ERROR = 3, 120
 _FAILED_TEST = re.compile(
     r"(?:--- FAIL: |FAILED \S*::|^\s*(?:✗|×|✕) |^FAIL: )(\w[\w/.\[\]-]{3,})", re.MULTILINE
 )
@@ -139,10 +143,10 @@ def read_call(evidence: Evidence, called: Called, position: int) -> None:
         is_script = key == "input" and isinstance(value, str) and "tools." in value
         for text in argument_texts({key: script_texts(value) if is_script else value}):
             if key in _OLD_KEYS:
-                evidence.supersede(text, position)
+                evidence.supersede(text, called.source, position)
             elif is_patch(text):
                 both = patch_text(text)
-                evidence.supersede(both.removed, position)
+                evidence.supersede(both.removed, called.source, position)
                 evidence.add(both.new, "typed", called.source, position)
             else:
                 evidence.add(text, "typed", called.source, position)
@@ -214,9 +218,11 @@ def _read_command(
     line, looks = command_line(command), parsed(command).only_looks
     errors = tuple(error_lines(result)) if outcome.failed else ()
     known = facts.commands.get(line)
-    was_fixed = known is not None and known.failed_before
-    if outcome.status not in ("ran", "running") and not looks:
-        was_fixed = _drop_covered_failures(facts, command, outcome) or was_fixed
+    check = None if looks else check_of(command, outcome)
+    is_known = outcome.status not in ("ran", "running")
+    dropped = _drop_covered_failures(facts, command, outcome) if is_known and not looks else []
+    was_fixed = bool(dropped) or (known is not None and known.failed_before)
+    earlier = [*dropped, known, _passed_before(facts, check)]
     failed = tuple(dict.fromkeys(_FAILED_TEST.findall(result[-_FAILED_WITHIN:]))) if outcome.failed else ()
     event = Event(
         position,
@@ -228,13 +234,14 @@ def _read_command(
         command=command,
         failed=failed,
         failed_before=was_fixed and not outcome.failed,
+        first_error=_first_error_of(result) if errors else "",
+        overcame=_errors_of(earlier),
     )
     _record(facts.commands, event)
     facts.failing.pop(line, None)
     if outcome.failed and not looks:
         facts.failing[line] = command
-    check = None if looks else check_of(command, outcome)
-    if check is not None and outcome.status not in ("ran", "running"):
+    if check is not None and is_known:
         before = facts.checks.pop(check.name, None)
         facts.checks[check.name] = _checked(facts, before, event, check.kind, check.name)
 
@@ -318,9 +325,26 @@ def _first_descriptive_line(text: str, path: str) -> str:
     return one_line(next((line for line in telling if says_something(line)), ""), _LONGEST_NOTE)
 
 
-def _drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outcome) -> bool:
-    """Remove failures of a check that was run again; return whether there were any."""
-    before = len(facts.failing)
+def _passed_before(facts: ConversationFacts, check: Check | None) -> Event | None:
+    """The newest run of a check, unless it failed: a failure outside of the scope of the next run is still open."""
+    state = facts.checks.get(check.name) if check else None
+    return state.newest if state and not state.newest.outcome.failed else None
+
+
+def _first_error_of(result: str) -> str:
+    return one_line(redact(first_error(unwrapped(result).text.removeprefix(_MARK))), _LONGEST_ERROR)
+
+
+def _errors_of(earlier: Iterable[Event | None]) -> tuple[str, ...]:
+    """The first errors of earlier failures of a command or check, newest last."""
+    found = sorted({event for event in earlier if event}, key=lambda event: event.position)
+    errors = (error for event in found for error in (*event.overcame, event.first_error))
+    return tuple(dict.fromkeys(filter(None, errors)))[-_MAX_OVERCOME:]
+
+
+def _drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outcome) -> list[Event]:
+    """Remove failures of a check that was run again, and return them."""
+    dropped: list[Event] = []
     for line, earlier in list(facts.failing.items()):
         event = facts.commands.get(line)
         if covers(command, earlier) or (
@@ -330,7 +354,8 @@ def _drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outc
         ):
             del facts.failing[line]
             facts.commands.pop(line, None)
-    return len(facts.failing) < before
+            dropped += [event] if event else []
+    return dropped
 
 
 def _record(events: dict[str, Event], event: Event) -> None:

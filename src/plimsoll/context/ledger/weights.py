@@ -16,7 +16,7 @@ class TermOdds:
     typed: float
     said: float
     asked: float
-    shown: float
+    sources: float
     only_shown: float
     recent: float
     named: float
@@ -29,7 +29,7 @@ class TermOdds:
             self.typed,
             self.said,
             self.asked,
-            self.shown,
+            self.sources,
             self.only_shown,
             self.recent,
             self.named,

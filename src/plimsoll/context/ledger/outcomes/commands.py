@@ -21,8 +21,8 @@ _LONGEST = 4_000  # characters of a command to parse; the rest is usually file c
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*\s+")
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _SHELL = re.compile(r"(?:/\S+/)?(?:ba|z|da)?sh(?: +-[a-z]+)* +-[a-z]*c +(.*)", re.DOTALL)
-# Code mode: a script calls the shell with `cmd: "…"`.
-_IN_SCRIPT = re.compile(r"""\bcmd\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)""")
+# Code mode: a script calls the shell with `cmd: "…"` or `"cmd": "…"`.
+_IN_SCRIPT = re.compile(r"""\bcmd["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`)""")
 _OPTIONS = re.compile(
     r"^(?:-[Cc] +\S+ +|--\S+ +|-[a-zA-Z] +(?=[a-z]))+"
 )  # options between a program and its subcommand

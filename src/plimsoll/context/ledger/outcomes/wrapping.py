@@ -95,15 +95,19 @@ def process_asked(arguments: dict[str, Any]) -> str | None:
             return str(arguments[key])
     script = arguments.get("input")
     found = (
-        re.search(r"write_stdin\(\{[^}]*session_id\s*:\s*(\w+)", script) if isinstance(script, str) else None
+        re.search(r"write_stdin\(\{[^}]*session_id[\"']?\s*:\s*(\w+)", script)
+        if isinstance(script, str)
+        else None
     )
     return found[1] if found else None
 
 
 def program_output(result: str) -> str:
-    """A result without the lines that a harness adds before the output, which do not help a later reader."""
+    """A result without what a harness adds around the output, which does not help a later reader."""
     header = _HEADER.match(result)
-    return _CUT.sub("", result[header.end() :], count=2) if header else result
+    shown = _CUT.sub("", result[header.end() :], count=2) if header else result
+    inner = _from_json(shown.strip())
+    return inner.text if inner else shown
 
 
 def cleaned(text: str) -> str:
@@ -124,7 +128,7 @@ def _exit_in(text: str, start: int = 0) -> re.Match[str] | None:
 
 def _from_json(text: str) -> Wrapped | None:
     """The output from a JSON object with an exit code; None for any other text."""
-    if not text.startswith("{") or '"exit_code"' not in text:
+    if not text.startswith("{") or not ('"exit_code"' in text or text.startswith('{"chunk_id"')):
         return None
     try:
         body = json.loads(text)
