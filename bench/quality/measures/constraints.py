@@ -20,7 +20,7 @@ from measures.run import Run, share
 from measures.summaries import Written, written
 
 from plimsoll.messages import text_of
-from plimsoll.quality.handoff import HALF, content_words, says, says_in_a_line
+from plimsoll.quality.handoff import TEXT_SHARE, content_words, says, says_in_a_line
 
 MODELS = ("no model", "good", "drops", "inverts", "invents")
 _TITLE = "Constraints & Preferences"
@@ -167,7 +167,7 @@ def judge_language(row: dict[str, str]) -> bool:
     kind, text = row["kind"], row["text"]
     if kind == "goal":
         goal = "\n".join(_after(text, []).lines("Goal"))
-        return says(goal, row["core"], HALF)
+        return says(goal, row["core"], TEXT_SHARE)
     if kind == "constraint":
         return says_in_a_line(_limits(text), row["core"])
     if kind == "revocation":

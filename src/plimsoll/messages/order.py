@@ -14,7 +14,9 @@ SYSTEM_ROLES = frozenset({"system", "developer"})
 
 def leading_system_messages(messages: Sequence[Message]) -> int:
     """How many system messages a conversation starts with."""
-    return next((n for n, one in enumerate(messages) if one.get("role") not in SYSTEM_ROLES), len(messages))
+    return next(
+        (n for n, message in enumerate(messages) if message.get("role") not in SYSTEM_ROLES), len(messages)
+    )
 
 
 def is_same_speaker(before: str | None, after: str | None) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.messages import Message, text_of
-from plimsoll.quality.handoff import MOST_WORDS_SHARE, content_words
+from plimsoll.quality.handoff import LINE_SHARE, content_words
 
 _STEM = 5  # letters by which forms of one word are matched: bake, baked, baking
 _END = ".!?\n"
@@ -118,4 +118,4 @@ def _is_not_current(line: str) -> bool:
 def is_in_a_line(fact: ChatFact, lines: Sequence[set[str]]) -> bool:
     """Whether one of the lines, given as sets of content words, contains the fact."""
     wanted = content_words(fact.sentence)
-    return any(len(wanted & line) >= MOST_WORDS_SHARE * len(wanted) for line in lines)
+    return any(len(wanted & line) >= LINE_SHARE * len(wanted) for line in lines)

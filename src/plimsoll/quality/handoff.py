@@ -17,7 +17,7 @@ from plimsoll.messages import Message
 from plimsoll.quality.terms import STOP_WORDS, terms_in
 from plimsoll.quality.texts import read_text
 
-HALF, MOST_WORDS_SHARE = 0.5, 0.6
+TEXT_SHARE, LINE_SHARE = 0.5, 0.6  # of the content words of a source that a text, or one line, must contain
 TAKEN_UP_WITHIN = 20  # messages after a cut
 _MIN_LETTERS = 3
 _SMALL_WORDS = STOP_WORDS | frozenset({
@@ -58,7 +58,7 @@ def section(summary: str, title: str) -> list[str]:
     return found
 
 
-def says(text: str, source: str, min_share: float = HALF) -> bool:
+def says(text: str, source: str, min_share: float = TEXT_SHARE) -> bool:
     """Whether a text contains this share of the source's content words; without any, the source itself."""
     wanted = content_words(source)
     if not wanted:
@@ -66,7 +66,7 @@ def says(text: str, source: str, min_share: float = HALF) -> bool:
     return len(wanted & content_words(text)) >= min_share * len(wanted)
 
 
-def says_in_a_line(lines: Iterable[str], source: str, min_share: float = MOST_WORDS_SHARE) -> bool:
+def says_in_a_line(lines: Iterable[str], source: str, min_share: float = LINE_SHARE) -> bool:
     """Whether a single line contains this share of the source's content words."""
     return any(says(line, source, min_share) for line in lines)
 

@@ -107,14 +107,14 @@ def mentioned(line: str, root: Path) -> list[Path]:
         for quoted, bare in _MENTION.findall(line)
         if quoted or _existing(bare, root) or _existing(bare.rstrip(_TRAILING), root)
     ]
-    named = [one if _existing(one, root) else one.rstrip(_TRAILING) for one in named]
+    named = [name if _existing(name, root) else name.rstrip(_TRAILING) for name in named]
     try:
         words = shlex.split(line)
     except ValueError:  # an apostrophe is not an open quote
         words = line.split()
     words = [word.strip(_OPENING).rstrip(_TRAILING) for word in words]
     named += [word for word in words if word.lower().endswith(IMAGES) and _existing(word, root)]
-    return list(dict.fromkeys(_path(one, root) for one in named))
+    return list(dict.fromkeys(_path(name, root) for name in named))
 
 
 def missing_files(line: str, root: Path) -> list[str]:

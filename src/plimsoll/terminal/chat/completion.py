@@ -38,13 +38,13 @@ class ChatCompleter(Completer):
         name, space, argument = text.partition(" ")
         if space:
             names = [card.name for card in shipped_cards()] if name == "/model" and argument else []
-            yield from (Completion(one, -len(argument)) for one in names if argument in one)
+            yield from (Completion(item, -len(argument)) for item in names if argument in item)
             return
         for command in self._commands().values():
-            for one in command.names:
-                if f"/{one}".startswith(name):
-                    shown = command.usage if one == command.name else f"/{one}"
-                    yield Completion(f"/{one}", -len(name), shown, display_meta=command.about)
+            for entry in command.names:
+                if f"/{entry}".startswith(name):
+                    shown = command.usage if entry == command.name else f"/{entry}"
+                    yield Completion(f"/{entry}", -len(name), shown, display_meta=command.about)
 
     def _paths(self, typed: str, length: int) -> Iterator[Completion]:
         folder, _, start = typed.rpartition("/")
@@ -56,7 +56,7 @@ class ChatCompleter(Completer):
                 )
         except OSError:
             return
-        shown = [one for one in found if start.startswith(".") or not one[0].startswith(".")]
+        shown = [item for item in found if start.startswith(".") or not item[0].startswith(".")]
         for name, is_folder in shown[:MAX_PATHS]:
             whole = f"{folder}/{name}" if folder or typed.startswith("/") else name
             ending = "/" if is_folder else ""

@@ -44,7 +44,7 @@ class ChoiceList:
     def matching(self) -> list[Choice]:
         """The rows that contain every word of the filter."""
         words = self.filter.lower().split()
-        return [one for one in self.choices if all(word in one.line.lower() for word in words)]
+        return [choice for choice in self.choices if all(word in choice.line.lower() for word in words)]
 
     def move(self, steps: int) -> None:
         """Move up or down, within the list."""
@@ -71,7 +71,7 @@ class ChoiceList:
         matching = self.matching
         first = max(0, min(self.place - rows // 2, len(matching) - rows))
         shown = enumerate(matching[first : first + rows], start=first)
-        return [(number == self.place, fitted(one.line, width - 3)) for number, one in shown]
+        return [(number == self.place, fitted(item.line, width - 3)) for number, item in shown]
 
 
 @dataclass(slots=True)

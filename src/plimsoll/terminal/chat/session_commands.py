@@ -106,7 +106,7 @@ async def _use_engine(chat: ChatSession, name: str) -> None:
 async def _picked(chat: ChatSession) -> str | None:
     newest = await chat.archive.sessions(limit=OFFERED)
     # A terminal that was closed before the first message leaves a session with nothing but the system prompt.
-    found = [one for one in newest if one.id != chat.id and (one.messages > 1 or one.title)]
+    found = [item for item in newest if item.id != chat.id and (item.messages > 1 or item.title)]
     if not found:
         raise UserError("There is no other session to continue.")
     if not chat.screen.is_interactive:
@@ -116,14 +116,14 @@ async def _picked(chat: ChatSession) -> str | None:
 
 def _rows(sessions: Sequence[Session], now: float) -> list[Choice]:
     """A row for each session: the title comes before the sizes, which a narrow terminal cuts off."""
-    ages = [time_ago(one.updated, now) for one in sessions]
-    widths = max(len(one.id) for one in sessions), max(map(len, ages))
+    ages = [time_ago(session.updated, now) for session in sessions]
+    widths = max(len(session.id) for session in sessions), max(map(len, ages))
     return [
-        Choice(one.id, f"{one.id.ljust(widths[0])}  {age.rjust(widths[1])}  {_described(one)}")
-        for one, age in zip(sessions, ages, strict=True)
+        Choice(session.id, f"{session.id.ljust(widths[0])}  {age.rjust(widths[1])}  {_described(session)}")
+        for session, age in zip(sessions, ages, strict=True)
     ]
 
 
-def _described(one: Session) -> str:
-    title = plain(one.title) or "(no title)"
-    return f"{title} · {counted(one.messages, 'message', 'messages')}, {thousands(one.tokens)} tokens"
+def _described(session: Session) -> str:
+    title = plain(session.title) or "(no title)"
+    return f"{title} · {counted(session.messages, 'message', 'messages')}, {thousands(session.tokens)} tokens"

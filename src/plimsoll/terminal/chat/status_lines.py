@@ -148,7 +148,7 @@ def money_parts(total: UsageTotal) -> list[str]:
 
 def nearest_sentence(name: str, near: Sequence[str]) -> str:
     """The message for an unknown command."""
-    *others, last = [f"/{one}" for one in near] or [""]
+    *others, last = [f"/{item}" for item in near] or [""]
     hint = f" Did you mean {' or '.join([', '.join(others), last]) if others else last}?" if near else ""
     return f"There is no command /{plain(name)}.{hint} /help shows all."
 

@@ -65,18 +65,18 @@ def as_json(found: Catalogue, active: str) -> dict[str, Any]:
     """The same for programs."""
     using = found.serving(active)
 
-    def entry(one: CatalogueEntry) -> dict[str, Any]:
+    def entry(plugin: CatalogueEntry) -> dict[str, Any]:
         return {
-            "name": one.name,
-            "description": one.description,
-            "source": one.source,
-            "version": one.manifest.version,
-            "in_use": (one == using or one.is_enabled) and not one.obstacle,
-            "obstacle": one.obstacle,
+            "name": plugin.name,
+            "description": plugin.description,
+            "source": plugin.source,
+            "version": plugin.manifest.version,
+            "in_use": (plugin == using or plugin.is_enabled) and not plugin.obstacle,
+            "obstacle": plugin.obstacle,
         }
 
     return {
         "context_engine": active,
         "engines": [entry(engine) for engine in found.engines],
-        "general": [entry(item) for item in found.general],
+        "general": [entry(plugin) for plugin in found.general],
     }
