@@ -115,3 +115,11 @@ def test_the_report_lists_the_results_that_were_cleared(factory):
     engine = factory(context_length=16_000)
     engine.compress(messages)
     assert {one.tool for one in engine.last_report.pruned} == {"terminal"}
+
+
+@pytest.mark.parametrize("factory", ENGINES)
+def test_a_newest_message_with_an_unknown_role_stays_in_the_fullest_window(factory):
+    newest = {"role": "critic", "content": "Say what is missing."}
+    messages = [{"role": "user", "content": "Hello. " + "word " * 1_500}, newest]
+    result = factory(context_length=2_000).compress(messages, 2_000)
+    assert result[-1] == newest

@@ -40,6 +40,7 @@ NOTE = (
 )
 _OPENING = "[CONTEXT COMPACTION] Earlier turns were compacted"
 _NOTE_BLOCK = re.compile(r"\s*\[Note: Some earlier conversation turns have been compacted[^\]]*\]\s*")
+_NO_REQUEST = SYSTEM_ROLES | {"assistant", "tool", "function"}  # roles whose messages are not requests
 _HEAD = 3  # messages: the system prompt and the first exchange, without the results of its calls
 
 
@@ -120,10 +121,13 @@ def has_note(message: Message) -> bool:
 
 
 def newest_own_request(messages: Sequence[Message]) -> int | None:
-    """The index of the newest user message other than the summary, which every compaction keeps verbatim."""
+    """The index of the newest user message other than the summary, which every compaction keeps verbatim.
+
+    A message whose role nobody knows counts too: its provider decides what it is.
+    """
     summary = find_summary(messages)
     for index in range(len(messages) - 1, -1, -1):
-        if messages[index].get("role") == "user" and index != summary:
+        if messages[index].get("role") not in _NO_REQUEST and index != summary:
             return index
     return None
 
