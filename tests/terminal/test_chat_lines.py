@@ -121,6 +121,8 @@ def test_commands_and_models_are_completed():
 
     assert completed("/com") == ["/compact", "/compress"]
     assert "claude-sonnet-4.5" in completed("/model sonnet-4")
+    assert completed("/edits ") == ["ask", "accept", "plan"]
+    assert completed("/export h") == ["html"]
     assert completed("no command") == []
 
 

@@ -13,6 +13,7 @@ from plimsoll.terminal.chat.attachments import mention
 from plimsoll.terminal.chat.commands import ALL, SlashCommand
 
 MAX_PATHS = 50
+_ARGUMENTS = {"/edits": ("ask", "accept", "plan"), "/export": ("markdown", "html", "json")}
 _MENTION = re.compile(r'(?<![\w@/])@("?)([^\s"]*|(?<=")[^"]*)$')
 
 
@@ -39,6 +40,8 @@ class ChatCompleter(Completer):
         if space:
             names = [card.name for card in shipped_cards()] if name == "/model" and argument else []
             yield from (Completion(item, -len(argument)) for item in names if argument in item)
+            words = _ARGUMENTS.get(name, ())
+            yield from (Completion(word, -len(argument)) for word in words if word.startswith(argument))
             return
         for command in self._commands().values():
             for entry in command.names:
