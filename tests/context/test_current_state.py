@@ -56,26 +56,6 @@ def test_a_failure_outside_of_a_passing_run_is_not_called_fixed():
     assert "fixed:" not in str(sections_of([*tried, *run(3, "go test ./lib", PASSED_TEST), *waiting()]))
 
 
-def test_limits_that_several_calls_used_are_listed_once():
-    calls = [
-        *step(1, "terminal", {"command": "make a", "timeout": 300_000}, "exit code: 0"),
-        *step(2, "terminal", {"command": "make b", "timeout": 300_000, "task_id": 123_456}, "exit code: 0"),
-        *step(3, "terminal", {"command": "make c", "timeout": 999_000, "task_id": 123_456}, "exit code: 0"),
-    ]
-    scripts = [
-        one
-        for number in (4, 5)
-        for one in step(
-            number,
-            "exec",
-            {"input": f'await tools.exec_command({{cmd:"x {number} port:70000","max_output_tokens":40000}})'},
-            "Script completed",
-        )
-    ]
-    context = sections_of([user("Build it."), *calls, *scripts, *waiting()])["Critical Context"]
-    assert context == "- Limits in calls, on time or output: `timeout` 300000; `max_output_tokens` 40000"
-
-
 def test_a_check_that_the_work_was_finished_without_is_not_blocked():
     messages = [
         user("Make it faster."),

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD
-from plimsoll.context.ledger.limits import limits_in
 from plimsoll.context.ledger.listed_rules import constraints_in
 from plimsoll.context.ledger.notifications import read_notifications
 from plimsoll.context.ledger.outcome import call_line, one_line
@@ -188,8 +187,6 @@ def _read_assistant(reading: _Reading, message: Message, position: int) -> None:
     for call in calls:
         called = call_read(call, note, position, len(calls) > 1)
         reading.waiting[str(call.get("id"))] = called
-        for limit in limits_in(called.arguments):
-            facts.limits[limit] = facts.limits.get(limit, 0) + 1
         if reading.quotes:
             read_call(facts.evidence, called, position)
 

@@ -20,7 +20,6 @@ from plimsoll.context.ledger.earlier import EarlierItems, add_earlier, earlier_i
 from plimsoll.context.ledger.entries import CONSTRAINTS, FROM_TOOL, MUST, LedgerEntries, LedgerEntry
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD, EvidenceLine
 from plimsoll.context.ledger.failures import open_failures
-from plimsoll.context.ledger.limits import shown_limits
 from plimsoll.context.ledger.listed_rules import BETWEEN
 from plimsoll.context.ledger.moves import changed_paths, current_name
 from plimsoll.context.ledger.open_work import (
@@ -331,6 +330,3 @@ def _add_context(entries: LedgerEntries, now: ConversationFacts) -> None:
     for name, process in now.running.items():
         text = f"- Still running as {name}: `{one_line(process.line, 160)}`"
         entries.add("Critical Context", text, process.source, 1.5, sources=(process.source,))
-    limits = shown_limits(now.limits)
-    if limits:
-        entries.add("Critical Context", f"- Limits in calls, on time or output: {limits}", now.messages)

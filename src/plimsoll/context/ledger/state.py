@@ -224,7 +224,6 @@ class ConversationFacts:
     renamed: dict[str, str] = field(default_factory=dict)  # path -> the path that it was renamed to
     undone_at: int = -1  # the message that reverted the last changes
     running: dict[str, RunningProcess] = field(default_factory=dict)  # by process id
-    limits: dict[tuple[str, int], int] = field(default_factory=dict)  # large numbers in calls -> uses
     todos: Todos = field(default_factory=Todos)
     personal: PersonalStatements = field(default_factory=PersonalStatements)
     last_said: str = ""
@@ -255,7 +254,6 @@ class ConversationFacts:
             hypotheses=dict(self.hypotheses),
             renamed=dict(self.renamed),
             running=dict(self.running),
-            limits=dict(self.limits),
             todos=self.todos.copy(),
             personal=self.personal.copy(),
             evidence=self.evidence.copy() if evidence else self.evidence,

@@ -20,7 +20,7 @@ from plimsoll.context.ledger.outcomes.repeats import (
     kinds_of,
     overcomes,
 )
-from plimsoll.context.ledger.outcomes.scripts import called_in, script_texts, without_literals
+from plimsoll.context.ledger.outcomes.scripts import called_in, script_texts
 from plimsoll.context.ledger.outcomes.wrapping import cleaned, process_asked, program_output, unwrapped
 
 __all__ = [
@@ -43,5 +43,4 @@ __all__ = [
     "program_output",
     "script_texts",
     "unwrapped",
-    "without_literals",
 ]

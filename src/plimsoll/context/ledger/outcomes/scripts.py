@@ -25,11 +25,6 @@ def script_texts(script: str) -> list[str]:
     return [text for text in found if len(text) >= _SHORTEST_TEXT]
 
 
-def without_literals(script: str) -> str:
-    """A script without the texts in it; quoted names stay."""
-    return _LITERAL.sub(lambda found: found[0] if found[0][1:-1].isidentifier() else '""', script)
-
-
 def from_literal(literal: str) -> str:
     """The value of a string literal."""
     return _ESCAPE.sub(lambda found: _CHARACTERS.get(found[1], found[1]), literal[1:-1])
