@@ -4,7 +4,7 @@ import pytest
 from secret_samples import HELD_OUT, LISTED, look_alikes, secrets
 
 from plimsoll.secrets import redact
-from plimsoll.secrets.key_formats import patterns
+from plimsoll.secrets.key_formats import GENERIC, patterns
 
 HALVES = ("listed", "held out")
 
@@ -29,7 +29,7 @@ def test_the_samples_are_enough_to_tell():
 
 
 def test_no_pattern_was_written_for_a_provider_that_is_held_out():
-    known = patterns()[2:]
+    known = patterns()[len(GENERIC) :]
     bare = [key for provider, (_, key) in HELD_OUT.items() if not key.startswith("ey")]
     assert [key[:8] for key in bare if any(pattern.match(key) for pattern in known)] == []
 

@@ -16,10 +16,13 @@ from plimsoll.secrets.value_checks import (
     EXPRESSION,
     SPEAKS_OF_ITSELF,
     WORD,
+    is_noise,
     is_not_secret,
     is_plain,
     is_random,
     is_sentence,
+    is_stated_password,
+    is_unmistakable,
     is_very_random,
     words,
 )
@@ -33,21 +36,33 @@ _NETRC = re.compile(r"(?:\b(?:login|user|account|machine)\s{1,8}\S{1,100}|^|\n)\
 _SUFFIX = rf"(?:[_-](?:{'|'.join(words('suffixes'))}|v?\d{{1,3}})|\d{{1,2}})?(?![A-Za-z0-9_])"
 VALUE = re.compile(
     _SUFFIX + r"(?:[\"'][ \t]{1,4}(?:value|content)=[\"'](?P<attribute>[^\"'\n]{1,400})(?=[\"'])"
+    r"|(?P<spoken>(?:[ \t](?:for|of|to|on)[ \t][\w ./@'-]{1,40}?)?"
+    r"[ \t]{1,2}(?:is|was)(?:[ \t]now)?:?[ \t]{1,2}[\"'`]?)"
+    r"(?P<told>[^\s\"'`<>\[\]]{4,200}+)"
     r"|(?P<close>\\{0,3}[\"'])?\]?"
-    r"(?P<sep>[ \t]{0,8}(?:=>|:=|[:=](?!=))[ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,20})?"  # YAML: `password: |`
-    r"|[ \t]{1,40}\|[ \t]{1,40}|[ \t]{1,4}|(?<=[\"']),[ \t]{0,4})"
+    r"(?P<sep>(?:[ \t]{0,4}:[ \t]{0,4}&?(?:'static )?[\w.]{1,20}(?:[<\[][\w., |]{1,20}[>\]])?\??|[ \t]{1,4}string)"
+    r"[ \t]{1,4}=[ \t]{1,4}(?=[brf]?[\"'])"  # a type: `secret: &str = "…"`
+    r"|[ \t]{0,8}(?:=>|:=|[:=](?!=))[ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,20})?"  # YAML: `password: |`
+    r"|[ \t]{1,40}\|[ \t]{1,40}|[ \t]{1,4}|(?<=[\"']),[ \t]{0,20})"
     r"(?:[bru@]{1,2}(?=[\"']))?"
     r"(?:(?P<escaped>\\{1,3}[\"'])(?P<inner>[^\"'\\\n]{1,400})"
-    r"|\"(?P<double>(?:[^\"\\\n]|\\.){1,400}+)(?=\")|'(?P<single>(?:[^'\\\n]|\\.){1,400}+)(?=')"
+    r"|\"(?P<double>(?:[^\"\\\n]|\\.){1,400}+)|'(?P<single>(?:[^'\\\n]|\\.){1,400}+)"
     r"|(?P<bare>(?:[$*@(!%^#]{1,3})?[^\s\"'`,;&(){}\[\]<>|\\]{3,400}+))"
-    r"|(?P<tag>>)(?P<text>[^<>\n]{1,400})(?=</)"
-    r"|(?P<spoken>[ \t]{1,2}(?:is|was)(?:[ \t]now)?:?[ \t]{1,2}[\"'`]?)(?P<told>[^\s\"'`<>\[\]]{4,200}+))",
+    r"|(?P<tag>>)(?P<text>[^<>\n]{1,400})(?=</))",
     _FLAGS,
 )
+_MAX_CHECKED = 400  # characters of a value that are checked; a secret extends to the end of its word
+_REST = re.compile(r"[^\s\"'`,;&(){}\[\]<>|\\]*+")
 _TAIL = re.compile(r"\S{0,400}+")
 _BEGINS_LINE = re.compile(
     r"(?:\A|[\n\r])(?:export |set |ENV |ARG |-e |\+|-|\d+[:→\t|])?[ \t]{0,8}[A-Z0-9_]*\Z"
 )
+# fish: `set -gx NAME value`; Dockerfile: `ENV NAME value`; csh: `setenv NAME value`
+_SETS = re.compile(
+    r"(?:\A|[\n\r])(?:[+-]|\d+[:→\t|])?[ \t]{0,12}(?:set -[a-zA-Z]{1,4}|ENV|setenv)[ \t]{1,4}[A-Z0-9_]*\Z"
+)
+_ARN = re.compile(r"\barn:[\w:-]*\Z")
+_SYMMETRIC_KEY = re.compile(r"(?!AAAA)(?=[^a-z]{0,40}[a-z])(?=[^A-Z]{0,40}[A-Z])[A-Za-z0-9+/]{42,200}={1,2}")
 _CALL_WITH_NAME = re.compile(r"\w\([ \t]{0,8}[\"'][\w.-]*\Z")  # define('DB_PASSWORD', '…')
 _CALL = re.compile(r"[A-Za-z_][\w.:]*+\(")
 _GROUPS = ("inner", "double", "single", "text", "attribute", "told", "bare")
@@ -113,37 +128,45 @@ def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] 
     """The span of the secret in a match; None if there is no secret."""
     prefix = before[len(before.rstrip(_IN_NAMES)) :]
     needs_random = _needs_random(name, prefix, before)
-    if needs_random is None:
-        return None
     group = next(one for one in _GROUPS if found[one] is not None)
     value = found[group]
     start, end = found.span(group)
+    rest = _REST.match(found.string, end) if len(value) >= _MAX_CHECKED - 1 else None
+    closing = {"double": '"', "single": "'"}.get(group, "")
+    if not found.string.startswith(closing, rest.end() if rest else end):
+        return None
     if group == "bare":
         value, end = _whole(found, before, name)
         if not _separated(found, before, name, value):
             return None
+    if needs_random is None:
+        return (start, end) if _is_stated_key(name, prefix, before, value) else None
     if is_not_secret(value) or _is_harmless(found, before, prefix, name, group):
         return None
     if name == "auth":
         is_secret = _is_basic_auth(value)
     elif needs_random:
-        is_secret = is_very_random(value)
+        is_secret = is_very_random(value) or is_noise(value)
     elif group == "told":
-        is_secret = _is_stated_password(value)
+        is_secret = is_stated_password(value)
     elif group != "bare":
         is_secret = _quoted_is_secret(name, value)
     else:
         is_secret = _bare_is_secret(found, value, prefix, before, name)
-    return (start, end) if is_secret else None
+    return (start, max(end, rest.end() if rest else 0)) if is_secret else None
 
 
 def _is_harmless(found: re.Match[str], before: str, prefix: str, name: str, group: str) -> bool:
     """Whether the name, or what separates it from its value, tells that the value is not secret."""
-    if not _is_password(name) and _harmless().search(prefix[-14:]):
+    if (not _is_password(name) and _harmless().search(prefix[-14:])) or _ARN.search(before):
         return True
     sep = (found["sep"] or "").strip()
     if sep == ",":
-        return group == "bare" or not _CALL_WITH_NAME.search(before) or not _is_mixed(found[group])
+        return (
+            group == "bare"
+            or not _CALL_WITH_NAME.search(before)
+            or not (_is_mixed(found[group]) or is_noise(found[group]))
+        )
     return sep == "|" and not is_very_random(found[group])
 
 
@@ -154,10 +177,27 @@ def _needs_random(name: str, prefix: str, before: str) -> bool | None:
         return bool(_key_of("weak_key_of").search(near)) if _key_of("key_of").search(near) else None
     if name in words("abbreviated"):
         # DB_PASS and dbPass name a password; compass and bypass do not, nor does a bare `pass` in code.
-        return False if prefix[-1:] in ("_", ".", "-") or (name == "pwd" and before[-1:] in ";\"'") else None
+        return (
+            False
+            if prefix[-1:] in ("_", ".", "-")
+            or (name == "pwd" and before.rstrip()[-1:] in (";", '"', "'", "{", ","))
+            else None
+        )
+    if name == "psk":
+        return None if prefix[-1:].isalpha() else False
     if name in words("weak"):
         return True if name.startswith("_") or not prefix[-1:].isalpha() else None
     return False
+
+
+def _is_stated_key(name: str, prefix: str, before: str, value: str) -> bool:
+    """Whether a `key` without a word for what it opens is one by its value: noise, or 32 random bytes in Base64."""
+    if name != "key":
+        return False
+    stands_alone = (
+        not prefix and not before.removesuffix("const ").removesuffix("let ").rstrip()[-1:].isalnum()
+    )
+    return is_noise(value) or (stands_alone and bool(_SYMMETRIC_KEY.fullmatch(value)))
 
 
 def _whole(found: re.Match[str], before: str, name: str) -> tuple[str, int]:
@@ -178,12 +218,18 @@ def _separated(found: re.Match[str], before: str, name: str, value: str) -> bool
         return True
     if _OPTION.search(before):
         return not value.startswith("-")
+    if _SETS.search(before) or is_unmistakable(value):
+        return True
     return name == "password" and bool(_NETRC.search(before)) and "login" in before.lower()
 
 
 def _quoted_is_secret(name: str, value: str) -> bool:
+    if name == "pwd" and not any(character.isdigit() for character in value):
+        return False
     if any(character.isspace() for character in value):
-        return _is_password(name) and name != "secret" and not is_sentence(value)
+        if _is_password(name) and name != "secret" and not is_sentence(value):
+            return True
+        return is_noise(value) or any(len(part) >= 24 and is_very_random(part) for part in value.split())
     return _can_be_secret(name, value)
 
 
@@ -212,25 +258,13 @@ def _is_mixed(value: str) -> bool:
 
 
 def _is_password(name: str) -> bool:
-    return name.startswith("pass") or name in ("secret", "pwd")
-
-
-def _is_stated_password(value: str) -> bool:
-    """Whether the value after `the password is …` looks like a password: letters mixed with digits or symbols."""
-    bare = value.rstrip(".,;:!?)")
-    has_letter = any(character.isalpha() for character in bare)
-    return (
-        len(bare) >= 5
-        and has_letter
-        and any(c.isdigit() or c in "!@#$%^&*" for c in bare)
-        and (not is_plain(bare) or sum(c.isdigit() for c in bare) >= 4)  # Summer2024, but not sha256
-    )
+    return name.startswith("pass") or name in ("secret", "pwd", "psk")
 
 
 def _can_be_secret(name: str, value: str) -> bool:
     """Whether a value can be a secret of this name."""
     if _is_password(name):
-        return not value.lower().startswith(("http:", "https:"))
+        return len(value) > 2 and not value.lower().startswith(("http:", "https:"))
     return is_random(value) and not (SPEAKS_OF_ITSELF.search(value) and is_plain(value))
 
 

@@ -22,6 +22,7 @@ _FLAGS = re.IGNORECASE
 _URL = re.compile(
     r"://(?P<who>[^\s/@:\"'<>\[\]\\]{0,200}+:[^\s/\"'<>\[\],]{1,300}(?=@)|[^\s/@:\"'<>\[\]\\$]{16,300}+(?=@))"
 )
+_EXAMPLE_PASSWORDS = frozenset({"password", "pass", "pwd", "passwd", "secret", "token", "pw", "user"})
 _HOOK = re.compile(r"://[^\s\"'<>`)\]\\]{20,}+", _FLAGS)
 _HOOK_PATH = re.compile(r"hooks?\b|webhook", _FLAGS)
 _HEADER = re.compile(
@@ -40,7 +41,7 @@ _PAIR = re.compile(r"(?P<name>[\w.-]{1,80}+=)(?P<value>[^;\s]{1,4000}+)")
 _ATTRIBUTES = ("path=", "domain=", "expires=", "max-age=", "samesite=")
 _SCHEME = re.compile(r"\b(?P<how>bearer|basic)(?P<sep>[ \t]{1,8})(?P<value>[A-Za-z0-9._~+/=-]{12,}+)", _FLAGS)
 _PARAMETER = re.compile(
-    r"(?P<before>[?&](?:key|sig|signature|x-amz-signature|x-goog-signature)=)(?P<value>[A-Za-z0-9%._~+/=-]{16,}+)",
+    r"(?P<before>[?&](?:key|appid|sig|signature|x-amz-signature|x-goog-signature)=)(?P<value>[A-Za-z0-9%._~+/=-]{16,}+)",
     _FLAGS,
 )
 _CODE = re.compile(r"(?P<before>[?&]code=)(?P<value>[A-Za-z0-9%._~+/=-]{16,}+)", _FLAGS)
@@ -63,7 +64,8 @@ _NAMES = (
     *("contraseña", "Contraseña", "hasło", "Hasło", "lösenord", "Lösenord"),
 )
 _NAMED = re.compile(
-    rf"(?P<before>(?:{'|'.join(_NAMES)})[ \t]{{0,4}}(?:是|为|為|は|는|es|est|ist|[:=：])[ \t]{{0,4}}[\"'`“「]?)"
+    rf"(?P<before>(?:{'|'.join(_NAMES)})(?:[ \t][\w \t]{{1,40}}?)?"
+    r"[ \t]{0,4}(?:是|为|為|は|는|es|est|ist|[:=：])[ \t]{0,4}[\"'`“「]?)"
     r"(?P<value>[!-&(-~]{6,100}+)"
 )
 _PGPASS = re.compile(
@@ -77,7 +79,12 @@ _TELEGRAM = re.compile(
 
 
 def _url(found: Found) -> str:
-    return found[0] if is_placeholder(found["who"].rpartition(":")[2]) else f"://{MARK}"
+    return found[0] if _is_no_password(found["who"].rpartition(":")[2]) else f"://{MARK}"
+
+
+def _is_no_password(value: str) -> bool:
+    """Whether the password of a URL is a placeholder, as in `postgres://user:password@host/db`."""
+    return is_placeholder(value) or value.lower() in _EXAMPLE_PASSWORDS
 
 
 def _hook(found: Found) -> str:
@@ -159,6 +166,7 @@ def steps() -> tuple[Step, ...]:
         ("basic ", ("basic ",), _SCHEME, _scheme),
         *commands,
         ("key=", ("?key=", "&key="), _PARAMETER, _before),
+        ("://", ("?appid=", "&appid="), _PARAMETER, _before),
         ("sig", ("sig=", "signature="), _PARAMETER, _before),
         ("code=", ("?code=", "&code="), _CODE, _random_only),
         ("authorization", ("signature=",), _SIGNED, _before),

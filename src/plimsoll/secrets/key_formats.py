@@ -17,6 +17,13 @@ _WORD = re.compile(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9_.-]{20,}+")
 _PREFIXED = re.compile(
     r"(?P<prefix>[A-Za-z][A-Za-z0-9]{0,11})(?:[._-][A-Za-z0-9]{1,10}+(?=[._-]))?+(?:[._-][A-Za-z0-9]{1,10}+(?=[._-]))?+[._-](?P<body>[A-Za-z0-9]{24,}+)"
 )
+# Parts of a token of which the last is random, as bot tokens have: `Mu…CA.rs5SPg.utN3…`.
+_DOTTED = re.compile(
+    r"(?P<first>[A-Za-z0-9_-]{14,}+)(?:\.[A-Za-z0-9_-]{4,20}+(?=\.))?+\.(?P<last>[A-Za-z0-9_-]{24,}+)(?![\w.])"
+)
+# A random part in the URL-safe alphabet of Base64, after a short prefix.
+_URL_SAFE = re.compile(r"(?P<prefix>[A-Za-z][A-Za-z0-9]{1,11})[._-](?P<body>[A-Za-z0-9_-]{32,}+)(?![.(/])")
+GENERIC = (_WORD, _PREFIXED, _DOTTED, _URL_SAFE)
 _MIN_WITHOUT_CASE = 32  # a body without capital letters must be longer, as it is less distinct
 _MIN_CHANGES = 0.42  # one random string in fifty has a lower share; no observed name in code has a higher one
 _START = 3
@@ -35,7 +42,7 @@ def _by_start() -> dict[str, list[re.Pattern[str]]]:
 
 def patterns() -> tuple[re.Pattern[str], ...]:
     """All patterns of this module."""
-    return (_WORD, _PREFIXED, *dict.fromkeys(one for found in _by_start().values() for one in found))
+    return (*GENERIC, *dict.fromkeys(one for found in _by_start().values() for one in found))
 
 
 @cache
@@ -70,10 +77,16 @@ def _known(text: str, word: re.Match[str], known: dict[str, list[re.Pattern[str]
 
 
 def _unknown(text: str, word: re.Match[str]) -> tuple[int, int] | None:
-    found = _PREFIXED.match(text, word.start()) if word.end() - word.start() >= 28 else None
-    if not found or found["prefix"].lower() in _ids():
+    if word.end() - word.start() < 28:
         return None
-    return found.span() if _is_key(found["body"]) and not _is_in_path(text, found) else None
+    for pattern, is_key in ((_PREFIXED, _is_key), (_URL_SAFE, _is_url_safe_key)):
+        found = pattern.match(text, word.start())
+        if found and found["prefix"].lower() not in _ids() and is_key(found["body"]):
+            return None if _is_in_path(text, found) else found.span()
+    found = _DOTTED.match(text, word.start())
+    if found and not _is_in_path(text, found) and _is_mixed(found["first"]) and _is_dense(found["last"]):
+        return found.span()
+    return None
 
 
 def _is_in_path(text: str, found: re.Match[str]) -> bool:
@@ -87,3 +100,20 @@ def _is_key(body: str) -> bool:
         return len(body) >= _MIN_WITHOUT_CASE and is_very_random(body)
     digits = sum(character.isdigit() for character in body)
     return digits >= 2 and body.upper() != body and changes(body) >= _MIN_CHANGES
+
+
+def _is_mixed(part: str) -> bool:
+    return part.lower() != part and part.upper() != part and any(character.isdigit() for character in part)
+
+
+def _is_dense(part: str) -> bool:
+    """Whether a part of a token is random by itself: in both cases, or as hexadecimal digits."""
+    bare = re.sub("[_-]", "", part)
+    return _is_key(bare) if bare.lower() == bare or bare.upper() == bare else is_very_random(bare)
+
+
+def _is_url_safe_key(body: str) -> bool:
+    """Whether 32 or more characters with dashes are random: mixed case, digits, no words between the dashes."""
+    bare = re.sub("[_-]", "", body)
+    longest = max(map(len, re.split("[_-]", body)))
+    return len(bare) >= 30 and longest >= 8 and bare.lower() != bare and _is_key(bare)

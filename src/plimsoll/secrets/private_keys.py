@@ -22,11 +22,13 @@ _PEM_LINES = re.compile(r"(?:\s|\\{1,3}[nr]|[A-Za-z0-9+/=]{24,}+)*+[A-Za-z0-9+/=
 _PEM_LINE = re.compile(r"[A-Za-z0-9+/=]{24}")
 _BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
 _END = re.compile(r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
+_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
 # Prefixes that tools add to a line: a file name, a number, a diff sign, a quotation mark.
 PREFIX = re.compile(
     r"[ \t]{0,12}(?:[\w./@~+-]{1,200}?[:-](?=\d))?(?:\d{1,7}[ \t]{0,4}[→|:\t)-][ \t]{0,4}|\d{1,7}[ \t]{1,4})?"
     r"(?:[+> |-][ \t]{0,4}){0,3}"
 )
+_ENDS = " \t\"',\\$"  # what tools add after a line: quotation marks, and `$` by `cat -A`
 _BODY = re.compile(r"[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info|Version|Comment|Hash): .{0,100}|")
 
 
@@ -36,7 +38,26 @@ def without_private_keys(text: str) -> str:
         lines = text.splitlines(keepends=True)
         gone = _key_lines(lines)
         text = "".join(_bodiless(line) if number in gone else line for number, line in enumerate(lines))
-    return PEM.sub(_whole, text)
+    return _without_ends(PEM.sub(_whole, text))
+
+
+def _without_ends(text: str) -> str:
+    """The text without what stands before a closing marker whose opening marker was cut off, all in one line."""
+    kept: list[str] = []
+    done = 0
+    for found in _END.finditer(text):
+        start = found.start()
+        while start > done and (text[start - 1] in _ALPHABET or _is_escape(text, start)):
+            start -= 1
+        body = text[start : found.start()]
+        if _PEM_LINE.search(body) and "\n" not in body:
+            kept += [text[done:start], MARK]
+            done = found.start()
+    return "".join((*kept, text[done:])) if kept else text
+
+
+def _is_escape(text: str, end: int) -> bool:
+    return text[end - 1] == "\\" and text[end : end + 1] in ("n", "r", "\\")
 
 
 def _whole(found: re.Match[str]) -> str:
@@ -66,7 +87,7 @@ def _key_lines(lines: list[str]) -> set[int]:
 
 def _starts_bare(line: str) -> bool:
     prefix = PREFIX.match(line)
-    return not prefix or not prefix[0].strip()
+    return (not prefix or not prefix[0].strip()) and not line.rstrip("\r\n").endswith("$")
 
 
 def _run(lines: list[str], numbers: range) -> set[int]:
@@ -83,14 +104,12 @@ def _run(lines: list[str], numbers: range) -> set[int]:
 
 def _is_body(line: str) -> bool:
     prefix = PREFIX.match(line)
-    return (
-        bool(_BODY.fullmatch(line[prefix.end() if prefix else 0 :].rstrip(" \t\"',\\"))) or not line.strip()
-    )
+    return bool(_BODY.fullmatch(line[prefix.end() if prefix else 0 :].rstrip(_ENDS))) or not line.strip()
 
 
 def _body_of(line: str) -> str:
     prefix = PREFIX.match(line)
-    return line[prefix.end() if prefix else 0 :].rstrip(" \t\"',\\")
+    return line[prefix.end() if prefix else 0 :].rstrip(_ENDS)
 
 
 def _bodiless(line: str) -> str:

@@ -14,7 +14,9 @@ from functools import cache
 from plimsoll.secrets.assigned import without_assigned
 from plimsoll.secrets.contexts import steps, without_passwords_in_other_languages
 from plimsoll.secrets.key_formats import without_shapes
+from plimsoll.secrets.manifests import without_manifest_values
 from plimsoll.secrets.private_keys import without_private_keys
+from plimsoll.secrets.tables import without_columns
 
 
 def redact(text: str) -> str:
@@ -23,12 +25,17 @@ def redact(text: str) -> str:
     if "private key" in lowered:
         text = without_private_keys(text)
         lowered = _lowered(text)
+    if "kind" in lowered and "secret" in lowered:
+        text = without_manifest_values(text)
+        lowered = _lowered(text)
     gates = {gate for gate in _gates() if gate in lowered}
     if gates:
         for gate, needles, pattern, replaced in steps():
             if gate in gates and any(needle in lowered for needle in needles):
                 text, count = pattern.subn(replaced, text)
                 lowered = _lowered(text) if count else lowered
+    text = without_columns(text, lowered)
+    lowered = _lowered(text)
     found = without_shapes(without_passwords_in_other_languages(text))
     return without_assigned(found, lowered if found is text else _lowered(found))
 

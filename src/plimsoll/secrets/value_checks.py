@@ -29,6 +29,7 @@ _PLACEHOLDER = re.compile(
     re.DOTALL | _FLAGS,
 )
 _CASED = re.compile(r"\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+|[a-z]+(?:[A-Z][a-z]+)+)(?:[.:\[(>-].*)?", re.DOTALL)
+_CHANGES_OF_NOISE = 0.60  # the same for a text with punctuation and spaces, of which sentences have fewer
 _CHANGES = 0.40  # minimum share of adjacent characters of different kinds in a random text
 
 
@@ -92,6 +93,26 @@ def is_very_random(value: str) -> bool:
     return changes(bare) >= least and sum(character.isdigit() for character in bare) >= 2
 
 
+def is_noise(value: str) -> bool:
+    """Whether a long value, possibly with spaces, mixes all kinds of characters as no sentence or code does."""
+    mixed = value.lower() != value and value.upper() != value
+    signs = {character for character in value if not character.isalnum() and character not in "+/=-_"}
+    return len(value) >= 32 and mixed and len(signs) >= 5 and _varies(value) >= _CHANGES_OF_NOISE
+
+
+def _varies(text: str) -> float:
+    """Like `changes`, but each punctuation mark is a kind of its own."""
+    kinds = ["a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else c for c in text]
+    return sum(a != b for a, b in pairwise(kinds)) / max(1, len(kinds) - 1)
+
+
+def is_unmistakable(value: str) -> bool:
+    """Whether a value is random and no identifier of an API: a name and a space before it tell that it is secret."""
+    return is_very_random(value) and re.split(r"[_-]", value, maxsplit=1)[0].lower() not in words(
+        "id_prefixes"
+    )
+
+
 def changes(text: str) -> float:
     """The share of adjacent characters that are of different kinds."""
     kinds = [1 if c.islower() else 2 if c.isupper() else 3 if c.isdigit() else 4 for c in text]
@@ -101,6 +122,18 @@ def changes(text: str) -> float:
 def is_plain(value: str) -> bool:
     """Whether a value consists of words: letters, joined by dashes or underscores, with at most two final digits."""
     return bool(WORD.fullmatch(value.rstrip("0123456789")))
+
+
+def is_stated_password(value: str) -> bool:
+    """Whether a value that a sentence or a heading calls a password mixes letters with digits or symbols."""
+    bare = value.rstrip(".,;:!?)")
+    has_letter = any(character.isalpha() for character in bare)
+    return (
+        len(bare) >= 5
+        and has_letter
+        and any(c.isdigit() or c in "!@#$%^&*" for c in bare)
+        and (not is_plain(bare) or sum(c.isdigit() for c in bare) >= 4)  # Summer2024, but not sha256
+    )
 
 
 def is_sentence(value: str) -> bool:
