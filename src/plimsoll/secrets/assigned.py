@@ -131,9 +131,8 @@ def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] 
     group = next(one for one in _GROUPS if found[one] is not None)
     value = found[group]
     start, end = found.span(group)
-    rest = _REST.match(found.string, end) if len(value) >= _MAX_CHECKED - 1 else None
-    closing = {"double": '"', "single": "'"}.get(group, "")
-    if not found.string.startswith(closing, rest.end() if rest else end):
+    whole_end = _end_of_word(found, group)
+    if not whole_end:
         return None
     if group == "bare":
         value, end = _whole(found, before, name)
@@ -147,13 +146,28 @@ def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] 
         is_secret = _is_basic_auth(value)
     elif needs_random:
         is_secret = is_very_random(value) or is_noise(value)
-    elif group == "told":
-        is_secret = is_stated_password(value)
-    elif group != "bare":
-        is_secret = _quoted_is_secret(name, value)
     else:
-        is_secret = _bare_is_secret(found, value, prefix, before, name)
-    return (start, max(end, rest.end() if rest else 0)) if is_secret else None
+        is_secret = _is_secret(found, group, value, prefix, before, name)
+    return (start, max(end, whole_end)) if is_secret else None
+
+
+def _end_of_word(found: re.Match[str], group: str) -> int:
+    """Where a value ends that may be longer than what is checked; 0 if its quotation mark is not closed."""
+    end = found.end(group)
+    rest = _REST.match(found.string, end) if end - found.start(group) >= _MAX_CHECKED - 1 else None
+    end = rest.end() if rest else end
+    return end if found.string.startswith({"double": '"', "single": "'"}.get(group, ""), end) else 0
+
+
+def _is_secret(found: re.Match[str], group: str, value: str, prefix: str, before: str, name: str) -> bool:
+    """Whether a plausible value is secret, given how it is written: in a sentence, quoted or bare."""
+    if group == "told":
+        return is_stated_password(value)
+    return (
+        _bare_is_secret(found, value, prefix, before, name)
+        if group == "bare"
+        else _quoted_is_secret(name, value)
+    )
 
 
 def _is_harmless(found: re.Match[str], before: str, prefix: str, name: str, group: str) -> bool:

@@ -280,6 +280,7 @@ def _joined(program: _Program, other: _Program) -> _Program:
         "no_first",
         "operands",
         "needs",
+        "never",
         "listing",
         "folders",
         "long",
