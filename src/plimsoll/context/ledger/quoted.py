@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 
 from plimsoll.context.ledger.pasted import pasted_in
+from plimsoll.context.ledger.quoted_forms import END_OF_PASTE, without_quoted_forms
 
 _FENCED = re.compile(r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)", re.MULTILINE | re.DOTALL)
 _TAGGED = re.compile(
@@ -27,20 +28,18 @@ _QUOTATION = re.compile(
 )
 # A line that announces someone else's text, which follows. A task ("Write a page:") does not announce one.
 _ANNOUNCED = re.compile(
-    r"^[^\n]{0,200}\b(?:summari[sz]e|translate|read|review|explain|look at|check|here(?:'s| is| are)|below is|got"
+    r"^[^\n]{0,200}\b(?:summari[sz]e|translate|read|review|explain|parse|load|rate|analy[sz]e"
+    r"|look at|check|here(?:'s| is| are)|below is|got"
     r"|received|found|says?|wrote|from|pasted?|what is|fasse|übersetze|hier ist|resume|traduce|résume"
     r"|traduis|voici)\b"
     r"[^\n]{0,80}\b(?:page|article|document|docs|documentation|e-?mail|readme|post|blog|thread|issue|ticket|web ?site"
-    r"|web ?page|output|logs?|transcript|text|contents?|message|letter|comment|seite|dokument|artikel|mail|página"
+    r"|web ?page|output|logs?|transcript|ya?ml|toml|json|csv|xml|diff"
+    r"|patch|prompt|cv|terms|contract|text|contents?|message|letter|comment|seite|dokument|artikel|mail|página"
     r"|documento|artículo|courriel)\b[^\n]{0,80}:[ \t]*\n",
     re.MULTILINE | re.IGNORECASE,
 )
 _DOCUMENT = re.compile(
     r"^[ \t]*(?:<!doctype|<html|<head|<body|From: .+\n(?:.+\n){0,4}Subject: )", re.MULTILINE | re.IGNORECASE
-)
-# The end of a paste that the user marks.
-_ENDS = re.compile(
-    r"^[ \t]*(?:-{3,}|={3,}|\*{3,}|(?:end of|ende|fin) .{0,40})[ \t]*$", re.MULTILINE | re.IGNORECASE
 )
 _INSTRUCTIONS = re.compile(
     r"\A\s*# (?P<name>[\w.-]{1,40}\.md) instructions for [^\n]*\n+\s*<INSTRUCTIONS>"
@@ -68,9 +67,9 @@ def own_words(text: str) -> str:
     found = _ANNOUNCED.search(text) or _DOCUMENT.search(text)
     if found:
         start = found.start() if found.re is _DOCUMENT else found.end()
-        end = _ENDS.search(text, start)
+        end = END_OF_PASTE.search(text, start)
         text = f"{text[:start]}\n{text[end.end() :] if end else ''}"
-    return _QUOTATION.sub("", text)
+    return _QUOTATION.sub("", without_quoted_forms(text))
 
 
 def rules_in(text: str) -> Iterator[tuple[str, str]]:
