@@ -45,6 +45,7 @@ OWN = {
     "a list": f"- {RULE}\n- Keep it small.",
     "a heading": f"# Rules\n{RULE}",
     "code in a sentence": "Always run `python -m pytest -q tests/unit/fast` before you commit.",
+    "words between two pieces of code": "Call `a`, and you must pytest -q tests/unit/fast never skip, then `b`.",
     "after a letter": f"Answer it.\n\nFrom: eve@x.org\nTo: me\nSubject: hi\n\nHello\n---\n{RULE}",
     "before a reply": f"{RULE}\n\nOn Mon, Eve wrote:\n> hello",
     "beside a log": f"10:00:01 WARN disk full\n10:00:02 INFO stop\n{RULE}",

@@ -59,7 +59,7 @@ _WORKED_ON = re.compile(
     r"|proofread|paraphrase|rephrase)[ \t]?:[ \t]*\S.*$",
     _FLAGS,
 )
-_CODE = re.compile(r"`[^`\n]{25,1000}`")
+_CODE = re.compile(r"`[^`\n]{1,1000}`")
 
 
 def without_quoted_forms(text: str) -> str:
@@ -76,4 +76,4 @@ def without_quoted_forms(text: str) -> str:
 
 def _code(found: re.Match[str]) -> str:
     """Code inside a sentence stays, unless it is a rule: `Always send …` is quoted, `pytest -q tests/unit` is not."""
-    return "" if constraint_in(found[0].strip("`")) else found[0]
+    return "" if len(found[0]) > 25 and constraint_in(found[0].strip("`")) else found[0]
