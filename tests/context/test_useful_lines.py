@@ -215,3 +215,65 @@ def test_in_an_agents_work_only_what_people_say_of_themselves_is_quoted_as_their
     facts = read_facts([user(text), *run(1, "book flight", "ok")])
     said = [one.text for one in entries_of(facts, {}, 500) if one.section == "Critical Context"]
     assert said == [] or said == ["- User: My user ID is mia_kim_4397."]
+
+
+def test_a_mistyped_command_is_nothing_to_fix():
+    mistyped = run(1, "npm run check -- --unsafe", "exit code: 2\nerror: unknown option '--unsafe'")
+    steps = sections_of([user("Tidy the form."), *mistyped])["Next Steps"]
+    assert steps.startswith("- Continue: Tidy the form.")
+
+
+def test_the_reason_of_a_patch_of_several_files_is_not_repeated_for_each():
+    patch = "*** Begin Patch\n" + "".join(
+        f"*** Add File: src/{name}.py\n+# Sorts the {name} of the list and the form.\n"
+        for name in ("rows", "cells")
+    )
+    messages = [
+        user("Sort it."),
+        *step(
+            1,
+            "apply_patch",
+            {"input": patch},
+            "Done",
+            "I write how the list and the form sort rows and cells.",
+        ),
+    ]
+    notes = [fact.note for fact in read_facts(messages).files.values()]
+    assert notes == [
+        "# Sorts the rows of the list and the form.",
+        "# Sorts the cells of the list and the form.",
+    ]
+
+
+def test_a_long_command_is_shown_from_its_first_step_that_does_something():
+    command = "sed -n '1,130p' src/lock_file.py && rg -n 'read_cache' src && git diff --check && " * 2
+    facts = read_facts([user("Begin."), *run(1, command + "git switch -c fix-refresh", "exit code: 0")])
+    assert "- `… git switch -c fix-refresh` → ok" in [one.text for one in entries_of(facts, {}, 500)]
+
+
+def test_a_check_of_white_space_is_not_listed_as_done():
+    messages = [
+        user("Begin."),
+        *run(1, "git status --short && git diff --check && git diff --stat", "exit code: 0"),
+    ]
+    assert sections_of(messages)["Done"] == ""
+
+
+def test_a_plan_that_says_how_things_are_sets_no_limit():
+    plan = "Implement this plan.\n" + "The importer reads one row after the other. " * 40
+    told = (
+        "Session data is never stored.\nThis is the cleanest approach because all code works without changes."
+    )
+    rules = [one.text for one in rulings_in(f"{plan}\n{told}\nNever delete the backups.", 1)]
+    assert rules == ["Never delete the backups."]
+
+
+def test_in_a_chat_what_people_tell_of_themselves_is_no_constraint():
+    text = "Between classes and matches I run every morning, always looking for ways to get faster."
+    messages = [
+        user(text),
+        assistant("Nice."),
+        user("Answer in German, and never use lists."),
+        assistant("Gut."),
+    ]
+    assert sections_of(messages)[CONSTRAINTS] == "- Answer in German, and never use lists."

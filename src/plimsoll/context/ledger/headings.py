@@ -14,6 +14,7 @@
 listed as open that they have closed.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from plimsoll.context.ledger.earlier import EarlierItems, add_earlier, earlier_items, merged_files
@@ -35,11 +36,13 @@ from plimsoll.context.ledger.outcomes import (
     check_of,
     covers,
     is_lookup_tool,
+    is_misused,
     is_routine,
+    parsed,
     printed_file,
 )
 from plimsoll.context.ledger.requests import aims_of
-from plimsoll.context.ledger.speakers import is_about_speaker
+from plimsoll.context.ledger.speakers import is_about_speaker, tells_about_self
 from plimsoll.context.ledger.state import ConversationFacts, Event, StatedConstraint
 from plimsoll.context.ledger.template import EVIDENCE
 from plimsoll.context.ledger.todos import FINISHED
@@ -49,6 +52,7 @@ from plimsoll.secrets import redact
 
 _SHOWN = {True: 160, False: 110}  # characters of a failed call, and of any other
 _SHORT_RESULT = 60
+_SAME_STEP = 30  # leading characters by which a step is found in its command
 _AIM = 580  # characters of a request under Goal
 _MOST_OF_IT = 0.5  # share of the opening request that a sentence must be so as not to be repeated as a wish
 _FIRST_ASKED, _LAST_ASKED = 20, 120  # requests to consider; no summary has room for more
@@ -144,7 +148,7 @@ def _add_constraints(entries: LedgerEntries, now: ConversationFacts) -> None:
     known = weights()
     elsewhere = _about_speaker(now)
     for order, one in enumerate(now.constraints.values()):
-        if one.text not in elsewhere and not one.origin:
+        if one.text not in elsewhere and not one.origin and not (now.is_chat and tells_about_self(one.text)):
             entries.add(CONSTRAINTS, f"- {one.text}", order, sources=(one.source,))
     _add_rules_files(entries, now, known.rules_file)
     if now.is_chat:
@@ -169,9 +173,15 @@ def _add_rules_files(entries: LedgerEntries, now: ConversationFacts, value: floa
         if one.origin:
             by_file.setdefault(one.origin, []).append(one)
     for name, rules in by_file.items():
-        # A rule that stands by itself says more than an item of a list about one subject.
+        # Rules that stand by themselves come before the items of lists, and each list's first item before its second.
+        before = Counter[str]()
+        places: dict[str, tuple[int, int]] = {}
+        for one in rules:
+            subject, is_listed, _ = one.text.rpartition(BETWEEN)
+            places[one.text] = (before[subject] if is_listed else 0, len(is_listed))
+            before[subject] += 1
         most = _RULES_OF_A_FILE if name.endswith(".md") else len(rules)
-        first = sorted(rules, key=lambda one: one.text.count(BETWEEN))[:most]
+        first = sorted(rules, key=lambda one: places[one.text])[:most]
         for order, one in enumerate(rules):
             section, worth = (CONSTRAINTS, value) if one in first else (EVIDENCE, weights().low)
             entries.add(section, f"- {one.text} (from {name})", order, worth, sources=(one.source,))
@@ -205,7 +215,7 @@ def _add_blocked(entries: LedgerEntries, now: ConversationFacts) -> None:
             "Blocked", _event_line(event), event.position, MUST, _event_key(event), sources=(event.position,)
         )
         known = content_words(f"{event.line} {event.outcome.line}") | _SAYS_FAILED
-        for error in event.errors:
+        for error in () if is_misused(event.outcome) else event.errors:
             if not content_words(error) <= known:
                 line = f"- {FROM_TOOL}{one_line(error, 300)}"
                 entries.add("Critical Context", line, event.position, sources=(event.position,))
@@ -286,13 +296,27 @@ def _event_line(event: Event, looks: bool = False) -> str:
     """
     outcome = event.outcome
     telling = outcome.failed or outcome.check or (not event.command and len(outcome.line) <= _SHORT_RESULT)
-    shown = one_line(event.line, _SHOWN[outcome.failed])
+    shown = _in_short(event, _SHOWN[outcome.failed])
     said = f": {one_line(outcome.line, _SHOWN[outcome.failed])}" if outcome.line and telling else ""
     if event.overcame and outcome.status == "ok":
         said += f" (fixed: {'; '.join(event.overcame)})"
     called = f"{event.note}: " if event.note else ""
     line = f"- {called}{f'`{shown}`' if event.command else shown}"
     return f"{line} → {outcome.status}{said}" if not looks or outcome.failed or said else line
+
+
+def _in_short(event: Event, longest: int) -> str:
+    """The call within so many characters; a long command starts with its first step that does something."""
+    if event.command and len(event.line) > longest:
+        works = [step.work for step in parsed(event.command).works if not step.is_lookup]
+        works = [work for work in works if not is_routine(work)] or works
+        found = event.line.find(one_line(works[0], _SAME_STEP).rstrip("…")) if works else 0
+        begins = (
+            max(event.line.rfind(sign, 0, found) + len(sign) for sign in ("&& ", "; ")) if found > 0 else 0
+        )
+        if begins > len("&& "):
+            return one_line(f"… {event.line[begins:]}", longest)
+    return one_line(event.line, longest)
 
 
 def _add_decisions(entries: LedgerEntries, now: ConversationFacts) -> None:

@@ -73,7 +73,7 @@ def listed_sentences(text: str) -> Iterator[ListedSentence]:
         # A list inside of another one is about what its own line says, by the rule of the outer one.
         introduction = open_lists[0][1] if open_lists else ""
         about = "".join(f"{one.rstrip(':： ')}{BETWEEN}" for _, one in open_lists[1:])
-        sentences = [one for one in map(_plain, SENTENCE.split(_ITEM.sub("", line))) if one]
+        sentences = [one for one in map(_plain, SENTENCE.split(_MARKUP.sub("", _ITEM.sub("", line)))) if one]
         outer = _indent(line) if _ITEM.match(line) else _indent(line) - 1
         if sentences and _introduces(line, following, outer):
             open_lists.append((outer, sentences.pop()))

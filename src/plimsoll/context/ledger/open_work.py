@@ -11,7 +11,7 @@ import re
 from plimsoll.context.ledger.entries import ABOUT, MUST, LedgerEntries
 from plimsoll.context.ledger.failures import open_failures
 from plimsoll.context.ledger.outcome import one_line
-from plimsoll.context.ledger.outcomes import kinds_of
+from plimsoll.context.ledger.outcomes import is_misused, kinds_of
 from plimsoll.context.ledger.requests import request_at, task_in
 from plimsoll.context.ledger.state import ConversationFacts, PersonRequest
 from plimsoll.context.ledger.todos import OPEN
@@ -80,7 +80,7 @@ def add_next_steps(entries: LedgerEntries, now: ConversationFacts) -> None:
                 )
                 order += 1
     for event in reversed(open_failures(now)):
-        if event.command:
+        if event.command and not is_misused(event.outcome):
             told = f": {one_line(event.outcome.line, 160)}" if event.outcome.line else ""
             text = f"- Fix `{one_line(event.line, 160)}`, which fails{told}"
             entries.add("Next Steps", text, order, 2.0, sources=(event.position,))

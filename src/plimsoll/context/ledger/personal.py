@@ -29,7 +29,7 @@ from plimsoll.context.ledger.speakers import (
     is_about_someone_else,
     speaks_of_others,
     speaks_of_self,
-    tells_of_self,
+    tells_about_self,
 )
 from plimsoll.context.ledger.values import may_supersede, supersedes
 from plimsoll.secrets import redact
@@ -184,7 +184,7 @@ class PersonalStatements:
             for one in self.said
             if one in holds
             and one.text not in without
-            and (not only_own or (one.is_own and not one.is_question))
+            and (not only_own or (one.is_own and not one.is_question and _is_sentence(one.text)))
         ]
         for (source, about), group in groupby(current, key=lambda one: (one.source, one.about)):
             texts: list[str] = []
@@ -200,11 +200,7 @@ class PersonalStatements:
         return {
             one.text
             for one in self.said
-            if one.is_own
-            and one.about == "user"
-            and not one.is_question
-            and tells_of_self(one.text)
-            and not personal_words().addressed.search(one.text.lower())
+            if one.is_own and one.about == "user" and not one.is_question and tells_about_self(one.text)
         }
 
     def _forget(self, sentence: str, source: int, before: Mapping[int, str], is_chat: bool) -> None:
@@ -370,6 +366,11 @@ def _announces(asks: str) -> bool:
 
 def _is_of_others(asks: str, body: str) -> bool:
     return _announces(asks) or _SIGNED.search(body.strip()) is not None
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether a text is neither a line of a log or program nor the introduction of a list."""
+    return not text.startswith(("{", "[", "<", "|")) and not text.endswith(":")
 
 
 def _changes(sentence: str) -> bool:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from plimsoll.context.ledger.constraint_words import constraint_in
+from plimsoll.context.ledger.constraint_words import constraint_in, without_states
 from plimsoll.context.ledger.listed_rules import listed_sentences
 from plimsoll.context.ledger.people_words import is_reply, word_group
 from plimsoll.context.ledger.polarity import asks_for_excluded, contradicts, denies
@@ -55,6 +55,8 @@ def rulings_in(text: str, source: int) -> Iterator[StatedConstraint]:
         own = without_statements(without_quotes(said.text))
         if not own.strip(_SIGNS):
             continue
+        if is_plan:  # it also describes how things are: "the data is never stored"
+            own = without_states(own)
         found = constraint_in(said.text) if constraint_in(own) else None
         # The items of a plan are work to do, whatever introduces them.
         is_rule = found is not None or (said.is_rule and not is_plan)

@@ -36,6 +36,11 @@ def tells_of_self(sentence: str) -> bool:
     return not personal_words().subjects.isdisjoint(words) or is_about_speaker(sentence)
 
 
+def tells_about_self(sentence: str) -> bool:
+    """Whether a sentence tells about its speaker and asks nothing of the reader."""
+    return tells_of_self(sentence) and not personal_words().addressed.search(sentence.lower())
+
+
 def is_about_someone_else(sentence: str) -> bool:
     """Whether a sentence starts with someone else: "He told me …", "My neighbour …", "A friend of mine …"."""
     first = list(_lower_words(sentence[:60]))[:_SUBJECT_WORDS]

@@ -57,7 +57,7 @@ _CAUSE = re.compile(
 # because ...". Verbs such as use, keep, add or switch are not listed, because they often state a choice.
 _LOOKING_VERBS = (
     "ask|build|check|collect|commit|compar|compil|confirm|continu|do|examin|explor|fetch|gather|get|grep|inspect|"
-    "investigat|launch|let|look|monitor|open|pars|poll|post|prob|publish|pull|push|queri|query|read|repl|reply|report|"
+    "investigat|launch|let|look|map|monitor|open|pars|poll|post|prob|publish|pull|push|queri|query|read|repl|reply|report|"
     "reproduc|respond|review|run|sampl|scan|search|see|stag|start|summari[sz]|test|trac|validat|verif|verify|view|wait|watch"
 )
 _ANNOUNCES_A_LOOK = re.compile(

@@ -53,28 +53,12 @@ from plimsoll.messages import arguments_of, arguments_text, call_name, person_an
 from plimsoll.secrets import redact
 
 _PATH_KEYS = (
-    "file_path",
-    "path",
-    "filename",
-    "file",
-    "filePath",
-    "notebook_path",
-    "target_file",
-    "absolute_path",
-)
+    "file_path", "path", "filename", "file", "filePath", "notebook_path", "target_file", "absolute_path",
+)  # fmt: skip
 _EDIT_KEYS = {
-    "old_string",
-    "new_string",
-    "old_str",
-    "new_str",
-    "oldString",
-    "newString",
-    "patch",
-    "diff",
-    "edits",
-    "insert_text",
-    "new_source",
-}
+    "old_string", "new_string", "old_str", "new_str", "oldString", "newString", "patch",
+    "diff", "edits", "insert_text", "new_source",
+}  # fmt: skip
 _OLD_KEYS = {"old_string", "old_str", "old_source", "old_text", "oldString"}
 _NEW_KEYS = ("new_string", "new_str", "newString", "content", "file_text", "insert_text")
 _LONGEST_NOTE = 90
@@ -86,7 +70,7 @@ _WRITE_KEYS = {"content", "file_text", "contents", "text"}
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _PATCHED_IN_SCRIPT = re.compile(r"\*\*\* (Add|Update|Delete) File: ((?:[^\\\"'`\n])+)")
 _LINE_NUMBER = re.compile(r"^\d+[.:] +(?=\S)")  # as tools print them before the lines of a file
-_PROSE = (".md", ".mdx", ".txt", ".rst", ".adoc", ".org", ".log", ".csv", ".json", ".jsonl", ".html")
+_PROSE = (".md", ".mdx", ".txt", ".rst", ".adoc", ".org")
 # Lines that say what a file of code is for: comments, headings, definitions …
 _DESCRIBES = re.compile(
     r"""\s*(?://|/\*|\*|\#|--|;|%|<!--|\"{3}|'{3}|(?:export |default |public |async |abstract |pub(?:\(\w+\))? )*"""
@@ -269,7 +253,7 @@ def _touch(
     patches = "\n".join(_patches_in(made.arguments)) if touched else ""
     for path, action in touched:
         fact = facts.files.setdefault(path, FileFact())
-        _read_change(fact, path, action, made, patches, result, position)
+        _read_change(fact, path, action, made, patches, result, position, len(touched) > 1)
         for line in facts.failed_on.pop(path, ()):  # earlier failures on this file are resolved
             failed = facts.actions.pop(line, None)
             if failed is not None and not fact.is_only_read:
@@ -280,22 +264,36 @@ def _touch(
 
 
 def _read_change(
-    fact: FileFact, path: str, action: str, made: Called, patches: str, result: str, position: int
+    fact: FileFact,
+    path: str,
+    action: str,
+    made: Called,
+    patches: str,
+    result: str,
+    position: int,
+    is_one_of_many: bool,
 ) -> None:
     """Record what a change was and why; for a read, what the file contains."""
+    is_shared = made.is_one_of_many or is_one_of_many
     if action == "read":
-        shown = program_output(result)[:_SEEN]
-        is_its = not made.is_one_of_many and is_about(made.note, shown)
-        note = made.note if is_its else _first_descriptive_line(shown, path)
-        fact.add(action, position, note)
+        fact.add(action, position, _note_of_read(made, path, program_output(result)[:_SEEN]))
         return
     new = patch_text(text_for(path, patches)).new if patches else _first_text(made.arguments, _NEW_KEYS) or ""
-    # The preceding text is usually the reason; if it is about something else, the file's line is better without it.
-    note = made.note if is_about(made.note, f"{path}\n{new}") and says_more(made.note, path) else ""
     names = changed_names(new) if action == "edited" else []
-    if not note and not names and (fact.is_only_read or not fact.phrase):
-        note = _first_descriptive_line(new, path)  # better than nothing: the change's own comment
-    fact.add(action, position, note, names)
+    has_phrase = bool(names) or not (fact.is_only_read or not fact.phrase)
+    own = "" if has_phrase else _first_descriptive_line(new, path)
+    note = "" if is_shared and (names or own) else _reason(made, path, new)
+    fact.add(action, position, note or own, names)  # better than nothing is the change's own comment
+
+
+def _note_of_read(made: Called, path: str, shown: str) -> str:
+    is_its = not made.is_one_of_many and is_about(made.note, shown)
+    return made.note if is_its else _first_descriptive_line(shown, path)
+
+
+def _reason(made: Called, path: str, new: str) -> str:
+    """The text before a change, which is usually the reason; if it is about something else, nothing is better."""
+    return made.note if is_about(made.note, f"{path}\n{new}") and says_more(made.note, path) else ""
 
 
 def _patches_in(arguments: Mapping[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from plimsoll.context.ledger.outcomes.repeats import (
     check_of,
     covers,
     is_lasting,
+    is_misused,
     kinds_of,
     overcomes,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "covers",
     "is_lasting",
     "is_lookup_tool",
+    "is_misused",
     "is_routine",
     "kinds_of",
     "outcome_of",

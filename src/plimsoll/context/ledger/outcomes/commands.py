@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 from plimsoll.context.ledger.outcomes.rules import rules
@@ -87,6 +88,30 @@ class Command:
         )
 
     @property
+    def runs_apart(self) -> bool:
+        """Whether one program runs several times, each time on something else: `pytest tests/a; pytest tests/b`."""
+        works = [step.work for step in self.works if not step.is_lookup]
+        return any(
+            program_of(one) == program_of(other) and not one.startswith(other)
+            for one, other in combinations(works, 2)
+        )
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it leaves a process in the background."""
+        return self.text.rstrip(" )").endswith("&")
+
+    @property
+    def looks_at_server(self) -> bool:
+        """Whether it starts processes in the background and then only looks at something."""
+        first = next(
+            (number for number, step in enumerate(self.steps) if step.operator == "&"), len(self.steps)
+        )
+        return any(not step.is_neutral for step in self.steps[first:]) and all(
+            step.is_neutral or step.is_lookup for step in self.steps[first:]
+        )
+
+    @property
     def hides_the_end(self) -> bool:
         """Whether the last lines of the main program may have been filtered out."""
         return any(program_of(stage) in rules().selective for step in self.works for stage in step.stages[1:])
@@ -148,6 +173,8 @@ def is_lookup(stage: str) -> bool:
     program = program_of(stage)
     if program in rules().lookups or _describes_itself(stage):
         return True
+    if program in rules().looking_without:
+        return rules().looking_without[program].search(stage) is None
     if program in rules().looking_unless:
         stage = stage.replace("-o /dev/null", "")
         return not any(_has_option(stage, one) for one in rules().looking_unless[program])

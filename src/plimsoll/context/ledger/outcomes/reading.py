@@ -7,7 +7,7 @@ unknown                      ran
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,7 +124,10 @@ def _by_output(command: Command, text: str, lines: Sequence[str], found: _Found 
     failure = _failure_line(lines) or (_failed_check_line(lines) if is_check(command) else "")
     if failure:
         return Outcome("error", failure)
-    return Outcome("ran" if _is_cut(command, lines) else "ok", last_line(text))
+    # Silence is success; other words of a program that no rule knows decide nothing where its exit code is hidden.
+    is_hidden = command.hides_failure and bool(lines) and not command.looks_at_server
+    is_unknown = is_hidden or command.goes_on or _is_cut(command, lines)
+    return Outcome("ran" if is_unknown else "ok", last_line(text))
 
 
 def _by_code(
@@ -135,7 +138,7 @@ def _by_code(
     told = found.line if found and found.passed == (code == 0) else ""
     if code and (not _ends_looking(command) or code not in rules().empty_handed):
         return Outcome(f"exit {code}", told or _failure_line(lines) or last_line(text), kind)
-    if code == 0 and not command.hides_failure:
+    if code == 0 and not command.hides_failure and not command.goes_on:
         return Outcome("ok", told or last_line(text), kind)
     return None
 
@@ -175,21 +178,25 @@ def _closing(command: Command, lines: Sequence[str]) -> _Found | None:
     telling = [line for line in lines if rules().telling.found_in(line)]
     if not telling:
         return None
-    verdicts = [
-        verdict
-        for rule in rules().closings
-        if rule.program is None or rule.program.search(command.text)
-        if (verdict := _verdict(rule, telling)) is not None
-    ]
+    verdicts = list(_verdicts(command, telling))
     failed = [verdict for verdict in verdicts if not verdict.passed]
     tests = [verdict for verdict in failed or verdicts if verdict.kind == "test"]
     return next(iter(tests or failed or verdicts), None)
 
 
-def _verdict(rule: Closing, lines: Sequence[str]) -> _Found | None:
+def _verdicts(command: Command, telling: Sequence[str]) -> Iterator[_Found]:
+    """What each rule that applies to the command's programs finds."""
+    for rule in rules().closings:
+        if rule.program is None or rule.program.search(command.text):
+            verdict = _verdict(rule, telling, rule.several or command.runs_apart)
+            if verdict is not None:
+                yield verdict
+
+
+def _verdict(rule: Closing, lines: Sequence[str], several: bool) -> _Found | None:
     failed = [index for index, line in enumerate(lines) if rule.failed.found_in(line)]
     passed = [index for index, line in enumerate(lines) if rule.passed.found_in(line)]
-    if failed and (rule.several or not passed or failed[-1] > passed[-1]):
+    if failed and (several or not passed or failed[-1] > passed[-1]):
         # A single FAIL does not help a later reader.
         telling = next(
             (lines[index] for index in reversed(failed) if " " in lines[index].strip()), lines[failed[-1]]

@@ -135,9 +135,14 @@ def check_of(command: str, outcome: Outcome) -> Check | None:
     return (same or found)[-1] if found else None
 
 
+def is_misused(outcome: Outcome) -> bool:
+    """Whether a command could not be run as it was typed."""
+    return rules().misused.found_in(outcome.line)
+
+
 def is_lasting(command: str, outcome: Outcome) -> bool:
     """Whether a failure stays open until the check passes: a failure of the work, not a typing error."""
-    if rules().misused.found_in(outcome.line) or rules().elsewhere.found_in(command):
+    if is_misused(outcome) or rules().elsewhere.found_in(command):
         return False
     runs = _runs(command)
     return outcome.check == "test" or any(_kind_of(run) or run.name[0] in rules().builders for run in runs)

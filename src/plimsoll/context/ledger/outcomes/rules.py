@@ -50,6 +50,7 @@ class Rules:
     answering_subcommands: dict[str, tuple[str, ...]]
     judging: frozenset[str]
     looking_unless: dict[str, tuple[str, ...]]
+    looking_without: dict[str, re.Pattern[str]]
     describing: frozenset[str]
     routine: tuple[str, ...]
     could_not_look: LinePatterns
@@ -111,6 +112,7 @@ def rules() -> Rules:
         answering_subcommands=_subcommands(commands["answering_subcommands"]),
         judging=frozenset(commands["judging"]),
         looking_unless=_subcommands(commands["looking_unless"]),
+        looking_without={name: re.compile(one) for name, one in commands["looking_without"].items()},
         describing=frozenset(commands["describing"]),
         routine=tuple(commands["routine"]),
         could_not_look=LinePatterns(commands["could_not_look"]),
