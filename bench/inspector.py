@@ -11,6 +11,7 @@ and the time of the longest task is that of the pass that waited least. Processo
 it is the most of all passes and has a bar of its own.
 """
 
+import argparse
 import asyncio
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "peers"))
 
 from browsing import TestBrowser, browser
+from cases import PEERS
 from processes import running_gateway
 
 from figures import report
@@ -113,7 +115,14 @@ def run(home: Path) -> dict[str, float]:
 
 
 def main() -> int:
-    """Print the figures; 1 where a bar is missed."""
+    """Print the figures; 1 where a bar is missed, 2 where the browser is not installed."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
+    missing = [name for name in ("chromium", "playwright", "axe-core") if not PEERS[name].is_installed]
+    if missing:
+        print(f"Not installed: {', '.join(missing)}. Run `make peers` first.", file=sys.stderr)
+        return 2
     with TemporaryDirectory() as folder:
         found = run(Path(folder))
     table = Table(title=f"{MESSAGES:,} messages, {COMPACTIONS} compactions", title_justify="left")
