@@ -98,13 +98,29 @@ def _harmless() -> re.Pattern[str]:
     return re.compile(rf"(?:(?:\A|[_.-])(?:{owners}|{owners.upper()})[_.-]?|(?:{camel}))\Z")
 
 
+class _WordEnds:
+    """Where the words of a text end; a long word is read once, however many names it contains."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._known = range(0)  # positions in one word; the last one is its end
+
+    def after(self, position: int) -> int:
+        """The end of the word that continues at a position."""
+        if position not in self._known:
+            rest = _REST.match(self._text, position)
+            self._known = range(position, (rest.end() if rest else position) + 1)
+        return self._known[-1]
+
+
 def without_assigned(text: str, lowered: str) -> str:
     """The text without the values of names that indicate a secret."""
     kept: list[str] = []
+    ends = _WordEnds(text)
     done = 0
     for start, name in _names_in(lowered):
         found = VALUE.match(text, start + len(name)) if start >= done else None
-        span = _secret_in(found, text[max(0, start - _LOOKBEHIND) : start], name) if found else None
+        span = _secret_in(found, text[max(0, start - _LOOKBEHIND) : start], name, ends) if found else None
         if span:
             kept += [text[done : span[0]], MARK]
             done = span[1]
@@ -124,14 +140,14 @@ def _names_in(lowered: str) -> list[tuple[int, str]]:
     return sorted(places)
 
 
-def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] | None:
+def _secret_in(found: re.Match[str], before: str, name: str, ends: _WordEnds) -> tuple[int, int] | None:
     """The span of the secret in a match; None if there is no secret."""
     prefix = before[len(before.rstrip(_IN_NAMES)) :]
     needs_random = _needs_random(name, prefix, before)
     group = next(one for one in _GROUPS if found[one] is not None)
     value = found[group]
     start, end = found.span(group)
-    whole_end = _end_of_word(found, group)
+    whole_end = _end_of_word(found, group, ends)
     if not whole_end:
         return None
     if group == "bare":
@@ -151,11 +167,11 @@ def _secret_in(found: re.Match[str], before: str, name: str) -> tuple[int, int] 
     return (start, max(end, whole_end)) if is_secret else None
 
 
-def _end_of_word(found: re.Match[str], group: str) -> int:
+def _end_of_word(found: re.Match[str], group: str, ends: _WordEnds) -> int:
     """Where a value ends that may be longer than what is checked; 0 if its quotation mark is not closed."""
     end = found.end(group)
-    rest = _REST.match(found.string, end) if end - found.start(group) >= _MAX_CHECKED - 1 else None
-    end = rest.end() if rest else end
+    if end - found.start(group) >= _MAX_CHECKED - 1:
+        end = ends.after(end)
     return end if found.string.startswith({"double": '"', "single": "'"}.get(group, ""), end) else 0
 
 
