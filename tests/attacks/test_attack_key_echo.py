@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import pytest
 from clients import http
@@ -15,6 +16,7 @@ from plimsoll.gateway.dropin.relay import _whole_events
 from plimsoll.gateway.http.masking import without
 
 KEY = "sk-gw-0123456789abcdefghijklmnopqrstuv"
+BASE64 = "Zm9v+YmFy/cXV4+Zm9vYmFy/cXV4Zm9vYmFycXV4cQ=="
 KEYS = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
 REPLIES = {
     "openai": {"id": "1", "object": "chat.completion", "model": KEY, "choices": [
@@ -63,6 +65,58 @@ def test_a_key_in_a_header_is_masked(tmp_path: Path, status: int) -> None:
     received = answered(tmp_path, "anthropic", "anthropic", Reply(status, body, headers=headers))
     assert "[key]" in received
     assert KEY[:16] not in received
+
+
+WRITERS = {
+    "plain": lambda text: text,
+    "slashes": lambda text: text.replace("/", "\\/"),
+    "upper case": lambda text: text.replace("+", "\\u002B"),
+    "lower case": lambda text: text.replace("=", "\\u003d"),
+    "url": lambda text: text.replace(BASE64, quote(BASE64, safe="")),
+}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_key_is_masked_however_the_upstream_writes_it(tmp_path: Path, writer: str, stream: bool) -> None:
+    """JSON writers escape other characters than the gateway does; a client decodes them all to the key."""
+    said = WRITERS[writer](json.dumps({**REPLIES["openai"], "model": BASE64}))
+    reply = Reply(body=said.encode())
+    if stream:
+        event = WRITERS[writer](json.dumps({"error": {"message": f"bad {BASE64}", "type": "x"}}))
+        reply = Reply(body=f"data: {event}\n\n".encode(), content_type="text/event-stream")
+    with (
+        HostileUpstream(lambda _sent: reply) as server,
+        RunningGateway(server.settings("openai"), tmp_path, environ={"OPENAI_API_KEY": BASE64}) as gateway,
+    ):
+        body = {"model": "m", "stream": stream, **ASK}
+        answer = http().post(gateway.url + PATHS["openai"], json=body)
+    (sent,) = {line for line in answer.text.splitlines() if BASE64[:3] in line or "[key]" in line}
+    received = unquote(str(json.loads(sent.removeprefix("data: "))))
+    assert "[key]" in received
+    assert BASE64 not in received
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_a_key_in_an_answer_to_a_session_is_neither_sent_nor_stored(tmp_path: Path, stream: bool) -> None:
+    part = {"index": 0, "delta": {"content": f"You sent {BASE64}."}, "finish_reason": "stop"}
+    event = json.dumps({"id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [part]})
+    whole = {"index": 0, "message": {"role": "assistant", "content": f"You sent {BASE64}."}}
+    body = json.dumps({**REPLIES["openai"], "choices": [{**whole, "finish_reason": "stop"}]})
+    streamed = Reply(body=f"data: {event}\n\ndata: [DONE]\n\n".encode(), content_type="text/event-stream")
+    with (
+        HostileUpstream(lambda _sent: streamed if stream else Reply(body=body.encode())) as server,
+        RunningGateway(
+            server.settings("openai", model={"name": "m", "context_length": 32_000}),
+            tmp_path,
+            environ={"OPENAI_API_KEY": BASE64},
+        ) as gateway,
+    ):
+        session = f"{gateway.url}/sessions/" + http().post(f"{gateway.url}/sessions", json={}).json()["id"]
+        answer = http().post(f"{session}/messages", json={"content": "Which key?"})
+        log = http().get(f"{session}/messages")
+    assert "You sent [key]." in answer.text
+    assert BASE64 not in answer.text + log.text
 
 
 @given(st.binary(max_size=40), st.integers(16, len(KEY)), st.booleans(), st.binary(max_size=40))

@@ -27,7 +27,7 @@ from plimsoll.providers.endpoint import Endpoint
 from plimsoll.providers.error_messages import ErrorSource, error_for
 from plimsoll.providers.failures import classify
 from plimsoll.providers.reply_content import has_answer, is_answer_content
-from plimsoll.secrets import masked
+from plimsoll.secrets import masked, without_whole_keys
 
 T = TypeVar("T")
 _ERROR_BYTES = 64_000
@@ -131,7 +131,8 @@ class Transport:
         late = f"it was incomplete after {allowed:.3g} s"
         body = await self._within(response.aread(), left, ends, late=late)
         try:
-            data = json.loads(body)
+            text = body.decode(json.detect_encoding(body), "surrogatepass")
+            data = json.loads(without_whole_keys(text, self._secrets))
         except (ValueError, RecursionError):
             raise self._error("broken", f"not JSON: {body[:200].decode('utf-8', 'replace')}") from None
         if isinstance(data, dict) and self._dialect.is_error(data):
@@ -156,7 +157,7 @@ class Transport:
             timeout = self._timeouts.between_chunks
             for event in parser.feed(chunk):
                 if event.data.strip():
-                    yield event
+                    yield replace(event, data=without_whole_keys(event.data, self._secrets))
                 if event.is_done or (decoder.complete and not self._dialect.has_end_mark):
                     # Reading to the end returns the connection to the pool.
                     timeout = _LAST_CHUNK

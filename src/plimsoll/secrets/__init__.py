@@ -1,7 +1,7 @@
 """Detects secrets: in text, in names and values of settings, and known values."""
 
 from plimsoll.secrets.assigned import MARK
-from plimsoll.secrets.known_values import MASK, masked, without_values
+from plimsoll.secrets.known_values import MASK, masked, without_values, without_whole_keys, written_forms
 from plimsoll.secrets.names import is_secret_name, is_secret_parameter, is_secret_value
 from plimsoll.secrets.redact import redact
 
@@ -14,4 +14,6 @@ __all__ = [
     "masked",
     "redact",
     "without_values",
+    "without_whole_keys",
+    "written_forms",
 ]

@@ -30,6 +30,7 @@ from plimsoll.providers import (
     providers,
     resolve,
 )
+from plimsoll.secrets import written_forms
 from plimsoll.settings.model import ModelSettings
 
 
@@ -81,8 +82,8 @@ class Target:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys that must never reach a client."""
-        return (self.endpoint.key,) if self.endpoint.key else ()
+        """The keys that must never reach a client, in each form that an upstream may write."""
+        return written_forms(self.endpoint.key) if self.endpoint.key else ()
 
 
 class Targets:
