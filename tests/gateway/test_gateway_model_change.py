@@ -19,7 +19,11 @@ NEAR, DUE = (
     8_400,
 )  # tokens: above 85 % of the threshold, where a summary is prepared; above the threshold
 OLD, NEW = "gpt-4.1", "gpt-4o"
-SUMMARY = "## Goal\nThe harbour master wrote down every ship that came in.\n"
+# Complete, so that it is accepted: a preparation without a model's text is not shared.
+SUMMARY = (
+    "## Goal\nThe harbour master wrote down every ship that came in.\n"
+    "## Progress\n### Done\n- The ships were written down, with their draught, cargo and line.\n"
+)
 
 
 def settings_with(server: ScriptedServer, writer: ScriptedServer, models: dict[str, Any]) -> Settings:
