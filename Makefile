@@ -50,8 +50,8 @@ bench-quality: $(VENV)/.dev  ## measure what compactions keep, against peers, on
 	$(BIN)/python bench/quality/page.py
 
 docs: $(VENV)/.docs  ## write the generated parts of docs/ anew and build the site into build/site
-	$(BIN)/python -m plimsoll.config.docs > docs/configuration.md
-	$(BIN)/python -c 'from plimsoll.dialects import mapping_docs as m; print(m.page(), end="")' > docs/translation.md
+	$(BIN)/python site/configuration.py > docs/configuration.md
+	$(BIN)/python site/translation.py > docs/translation.md
 	$(BIN)/python bench/walkthroughs.py
 	$(BIN)/python bench/gallery.py
 	$(BIN)/python site/pictures.py

@@ -1,6 +1,7 @@
 """Every field of the SDKs' own requests is in the table, and is treated as the table says."""
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ from sdk_fields import Field, fields_of
 
 from plimsoll.dialects import anthropic, mapping, openai
 from plimsoll.dialects.mapping import MappedField, examine, row_for, rows
-from plimsoll.dialects.mapping_docs import page
 from plimsoll.dialects.openai.rules import OpenAiRules
 from plimsoll.dialects.translation import for_anthropic, for_openai
 
@@ -146,8 +146,9 @@ def test_every_row_states_the_target_of_a_mapped_field() -> None:
 
 
 def test_the_documentation_is_made_from_the_table() -> None:
-    shown = (Path(__file__).parents[2] / "docs" / "translation.md").read_text("utf-8")
-    assert shown == page()
+    root = Path(__file__).parents[2]
+    page = runpy.run_path(str(root / "site" / "translation.py"))["page"]
+    assert (root / "docs" / "translation.md").read_text("utf-8") == page()
 
 
 def test_a_row_about_one_upstream_replaces_the_general_one(monkeypatch: pytest.MonkeyPatch) -> None:

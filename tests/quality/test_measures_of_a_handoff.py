@@ -8,7 +8,6 @@ import pytest
 
 import plimsoll.context.ledger
 import plimsoll.quality
-from plimsoll.quality.chat_facts import chat_facts, is_in_a_line, spoken_lines
 from plimsoll.quality.handoff import content_words, says, says_in_a_line, section, taken_up
 
 SUMMARY = """## Goal
@@ -61,32 +60,6 @@ def test_a_next_step_is_recognised_by_its_name_or_by_most_of_its_words() -> None
     assert taken_up("run the integration tests", behind)
     assert not taken_up("Deploy to production", behind)
     assert not taken_up("Fix src/app_core.py", [{"role": "user", "content": "look at src/app_core.py"}])
-
-
-def test_a_chat_fact_is_the_sentence_nearest_to_it_and_needs_its_speaker() -> None:
-    messages = [
-        {"role": "user", "content": "Hello. Last Sunday I baked two loaves of rye bread for my sister."}
-    ]
-    (fact,) = chat_facts(messages, [{"at": 0, "n": 1, "preference": "Likes rye bread", "who": "self"}])
-    assert fact.sentence == "Last Sunday I baked two loaves of rye bread for my sister."
-    named = spoken_lines([], "- The user: last Sunday I baked two loaves of rye bread for my sister")
-    assert is_in_a_line(fact, [content_words(line) for line in named])
-    assert spoken_lines([], "- last Sunday I baked two loaves of rye bread") == []
-
-
-def test_forgotten_and_superseded_facts_are_not_current() -> None:
-    messages = [{"role": "user", "content": "I drink strong coffee every single morning."}]
-    known = {"at": 0, "n": 1, "preference": "Drinks coffee every morning", "who": "self"}
-    later = {
-        "at": 0,
-        "n": 1,
-        "preference": "Forget it",
-        "pref_type": "ask_to_forget",
-        "prev_pref": known["preference"],
-    }
-    (fact,) = chat_facts(messages, [known, later])
-    assert fact.is_forgotten
-    assert not fact.is_current
 
 
 def patterns(folder: Path) -> Iterator[str]:

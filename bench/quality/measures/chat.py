@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from bars import Bar, at_least, at_most
+from chat_facts import ChatFact, chat_facts, is_in_a_line, spoken_lines
 from corpus import DATA
 from hand_labels import DataMissing
 from measures.run import Run, share, shown
 
 from plimsoll import ContextCompressor
 from plimsoll.quality import fit, recency_window, tokens
-from plimsoll.quality.chat_facts import ChatFact, chat_facts, is_in_a_line, spoken_lines
 from plimsoll.quality.handoff import content_words
 from plimsoll.quality.size_matching import SizeSettings
 

@@ -1,4 +1,4 @@
-"""Generates `docs/translation.md` from `mapping.toml`; run by `make docs`."""
+"""Writes `docs/translation.md` from `mapping.toml`: `python site/translation.py > docs/translation.md`."""
 
 from plimsoll.dialects.mapping import rows
 
@@ -60,3 +60,7 @@ def tables() -> str:
 def page() -> str:
     """The whole page."""
     return _INTRODUCTION + tables()
+
+
+if __name__ == "__main__":
+    print(page(), end="")
