@@ -14,6 +14,7 @@ from plimsoll.agent.engine_host import EngineHost
 from plimsoll.agent.plugin_calls import DeadlineExceeded, error_text
 from plimsoll.messages import Message
 from plimsoll.tools import Definition, Tool, ToolContext, ToolResult
+from plimsoll.tools.tool import failed
 
 CALL_SECONDS = 60.0
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -34,13 +35,13 @@ class EngineTool(Tool):
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolResult:
         if self._host.engine is not self._owner:
-            return _failed(f"{self.name} is no longer available: its context engine stopped working.")
+            return failed(f"{self.name} is no longer available: its context engine stopped working.")
         try:
             answer = await self._host.answer_call(self.name, arguments, self._view(), CALL_SECONDS)
         except DeadlineExceeded as hung:
-            return _failed(f"{self.name} gave {hung}. It cannot be called again.")
+            return failed(f"{self.name} gave {hung}. It cannot be called again.")
         except Exception as error:  # plugin code may raise anything; it becomes the result
-            return _failed(f"{self.name} failed: {error_text(error)}")
+            return failed(f"{self.name} failed: {error_text(error)}")
         return ToolResult(answer)
 
 
@@ -77,7 +78,3 @@ def _definition(schema: Any) -> Definition | None:
     if not isinstance(parameters, dict):
         parameters = _NO_PARAMETERS
     return Definition(function["name"], str(function.get("description") or ""), parameters)
-
-
-def _failed(sentence: str) -> ToolResult:
-    return ToolResult(f"Error: {sentence}", is_error=True)

@@ -11,6 +11,7 @@ returned packed, because only workers read them.
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from plimsoll.agent.compaction_record import Assessment, assess
@@ -28,7 +29,6 @@ from plimsoll.context import (
 )
 from plimsoll.context.lcm import LcmEngine
 from plimsoll.context.lcm.node_store import NodeStore
-from plimsoll.context.ledger import LoggedSource
 from plimsoll.messages import Message, Wire
 
 _WRITER, _LOG, _STORE, _CLOCK = range(4)  # the objects of a job
@@ -57,11 +57,13 @@ def draft_in_worker(
     engine_copy = copy.copy(engine)
     engine_copy.last_report = None
     engine_copy.summarizer = _Writer(link) if engine.summarizer is not None else None
-    engine_copy.remembered = engine.remembered.with_log(_LogProxy(link) if log is not None else None)
+    remote_log = None if log is None else partial(link.call, _LOG, "__call__")
+    engine_copy.remembered = engine.remembered.with_log(remote_log)
     objects: list[Any] = [_WriterHost(engine.summarizer, view), log, None, None]
     if isinstance(engine, LcmEngine) and isinstance(engine_copy, LcmEngine):
         objects[_STORE:] = [_StoreHost(engine.store, view), engine.clock]
-        engine_copy.store, engine_copy.clock, engine_copy.late_texts = _StoreProxy(link), _Clock(link), {}
+        engine_copy.store, engine_copy.late_texts = _StoreProxy(link), {}
+        engine_copy.clock = partial(link.call, _CLOCK, "__call__")
     done: DraftResult = workers.run(_draft, link, engine_copy, view, dict(arguments), objects=objects)
     engine.remembered = engine.remembered.unpacked(done.facts)
     return _taken(done.messages, view), done.report
@@ -148,23 +150,6 @@ class _Conversing(_Summary):
     def summarize_conversation(self, view: Sequence[Message], instruction: str, max_tokens: int) -> str:
         arguments = (self.number, self.link.placed(view), instruction, max_tokens)
         return str(self.link.wait_for(_WRITER, "summarize_conversation", *arguments))
-
-
-@dataclass(frozen=True, slots=True)
-class _LogProxy:
-    link: _Link
-
-    def __call__(self, summary: str) -> LoggedSource | None:
-        found: LoggedSource | None = self.link.call(_LOG, "__call__", summary)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Clock:
-    link: _Link
-
-    def __call__(self) -> float:
-        return float(self.link.call(_CLOCK, "__call__"))
 
 
 @dataclass(frozen=True, slots=True)

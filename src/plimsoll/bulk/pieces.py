@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from plimsoll.bulk.process_row import RowResult
+from plimsoll.messages.untyped import object_of
 
 
 class PieceWriter:
@@ -95,7 +96,7 @@ def _header(line: bytes) -> dict[str, Any]:
         value = json.loads(line) if line.endswith(b"\n") else None
     except ValueError:
         value = None
-    return value if isinstance(value, dict) else {}
+    return object_of(value)
 
 
 def _line(value: dict[str, Any]) -> bytes:

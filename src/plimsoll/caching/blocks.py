@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from plimsoll.messages import IMAGE_TYPES, MEDIA_TYPES, SYSTEM_ROLES, Message, Part, parts_of, tool_calls
+from plimsoll.messages.untyped import objects_in
 from plimsoll.models import estimate_message_tokens, estimate_tools_tokens
 
 MARKER = "cache_control"
@@ -250,7 +251,7 @@ def _thinking(message: Message) -> list[Any]:
     blocks, details = message.get("thinking_blocks"), message.get("reasoning_details")
     if isinstance(blocks, list) and blocks:
         return blocks
-    found = [each for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+    found = objects_in(details)
     return [each for each in found if each.get("signature") or each.get("data")]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from plimsoll.caching.blocks import MARKER, Prompt, can_carry_marker
 from plimsoll.errors import SettingError
 from plimsoll.messages import SYSTEM_ROLES, Message, parts_of, tool_calls
+from plimsoll.messages.untyped import list_of
 
 LIFETIMES = {"5m": 300, "1h": 3600}
 ROLLING = 3  # messages that `system_and_3` marks at the end
@@ -71,7 +72,7 @@ def without_markers(messages: Sequence[Message]) -> list[Message]:
     for message in copy:
         message.pop(MARKER, None)
         for inner in (message.get("content"), message.get("tool_calls")):
-            for item in inner if isinstance(inner, list) else ():
+            for item in list_of(inner):
                 if isinstance(item, dict):
                     item.pop(MARKER, None)
     return copy

@@ -29,6 +29,7 @@ from pydantic.fields import FieldInfo
 
 from plimsoll.config.per_model import GENERAL, overrides_for, replaced
 from plimsoll.config.values import KeyPath
+from plimsoll.messages.untyped import object_of
 from plimsoll.settings.agent import AgentSettings
 from plimsoll.settings.archive import ArchiveSettings
 from plimsoll.settings.caching import PromptCachingSettings
@@ -165,7 +166,7 @@ def _below(field: FieldInfo, path: KeyPath) -> tuple[type[Section], KeyPath] | N
 
 def _extra(field: FieldInfo) -> Mapping[str, Any]:
     """The field's `json_schema_extra`."""
-    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    return object_of(field.json_schema_extra)
 
 
 def _walk(section: type[Section], path: KeyPath) -> Iterator[Setting]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from plimsoll.messages import MEDIA_TYPES, Message, Part, media_of, original_handle
+from plimsoll.messages.untyped import object_of
 from plimsoll.models.media_facts import MediaFacts, facts_of
 from plimsoll.models.media_limits import MediaLimits
 
@@ -68,9 +69,9 @@ def inventory(messages: Sequence[Message], overhead_bytes: int = 0) -> MediaInve
     return MediaInventory(items, max(0, whole - sum(map(_encoded, items))))
 
 
-def exceeds(messages: Sequence[Message], limits: MediaLimits, overhead_bytes: int = 0) -> bool:
+def exceeds(messages: Sequence[Message], limits: MediaLimits) -> bool:
     """Whether a provider with these limits rejects the messages for their images, documents or bytes."""
-    return not limits.is_empty and bool(_leaving(inventory(messages, overhead_bytes), limits, protects=False))
+    return not limits.is_empty and bool(_leaving(inventory(messages), limits, protects=False))
 
 
 def within_limits(
@@ -225,7 +226,7 @@ def _handle(message: Message) -> str:
 
 
 def _is_stub(part: Any) -> bool:
-    text = part.get("text") if isinstance(part, dict) else None
+    text = object_of(part).get("text")
     return isinstance(text, str) and len(text) < 400 and _STUB.fullmatch(text) is not None
 
 

@@ -7,6 +7,7 @@ the client set none        Plimsoll adds them, if the model's provider accepts t
 from typing import Any
 
 from plimsoll.caching import MAX_BREAKPOINTS, cache_marker
+from plimsoll.messages.untyped import object_of, objects_in
 
 MARKER = "cache_control"
 MARKER_BYTES = b'"cache_control"'
@@ -55,7 +56,7 @@ def blocks(content: Any) -> list[dict[str, Any]]:
     """The content as a new list of blocks; a string is one block."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return objects_in(content)
 
 
 def can_carry(block: dict[str, Any]) -> bool:
@@ -65,7 +66,7 @@ def can_carry(block: dict[str, Any]) -> bool:
 
 
 def _is_marked(message: Any) -> bool:
-    content = message.get("content") if isinstance(message, dict) else None
+    content = object_of(message).get("content")
     return any(MARKER in block for block in blocks(content))
 
 

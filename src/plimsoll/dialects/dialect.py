@@ -33,6 +33,7 @@ from plimsoll.dialects.request import ChatRequest, Tool
 from plimsoll.dialects.sse import SseEvent
 from plimsoll.dialects.usage import Usage
 from plimsoll.messages import Message
+from plimsoll.messages.untyped import list_of, object_of, objects_in, string_of
 from plimsoll.messages.validate import Wire
 from plimsoll.models import ModelCard
 
@@ -128,8 +129,7 @@ class Dialect(ABC):
 
     def model_of(self, body: Body, path: str) -> str:
         """The model that a client names; empty if it names none."""
-        model = body.get("model")
-        return model if isinstance(model, str) else ""
+        return string_of(body.get("model"))
 
     def with_model(self, body: Body, model: str) -> Body:
         """The body with this model, for a client that names none."""
@@ -200,14 +200,12 @@ class Dialect(ABC):
 
     def rough_messages(self, body: Body) -> list[Message]:
         """The messages for a token estimate of a body that may not be a valid conversation."""
-        listed = body.get(self.messages_field)
-        messages = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+        messages = objects_in(body.get(self.messages_field))
         return [{"role": "system", "content": body.get("system") or ""}, *messages]
 
     def tools(self, body: Body) -> list[Tool]:
         """The tools in wire format."""
-        tools = body.get("tools")
-        return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+        return objects_in(body.get("tools"))
 
     def canonical_tools(self, tools: Sequence[Tool]) -> list[Tool]:
         """Wire tools in canonical form."""
@@ -233,8 +231,7 @@ class Dialect(ABC):
         """The body with other limits; a thinking budget counts as output and shrinks with them."""
         requested = self.limits(body)
         fitted = {**body, **limits}
-        thinking = body.get("thinking")
-        thinking = thinking if isinstance(thinking, dict) else {}
+        thinking = object_of(body.get("thinking"))
         budget = whole_number(thinking.get("budget_tokens"))
         if budget and "max_tokens" in requested:
             less = fitted_budget(budget, requested["max_tokens"], limits["max_tokens"])
@@ -345,8 +342,7 @@ class Dialect(ABC):
 
     def model_names(self, listed: Any) -> list[str]:
         """The names in a provider's list of models, or in its description of one."""
-        models = listed.get("data", [listed]) if isinstance(listed, dict) else ()
-        models = models if isinstance(models, list) else ()
+        models = list_of(listed.get("data", [listed]) if isinstance(listed, dict) else ())
         return [str(model["id"]) for model in models if isinstance(model, dict) and model.get("id")]
 
     def counted(self, tokens: int) -> Body:

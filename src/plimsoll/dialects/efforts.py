@@ -12,6 +12,7 @@ A budget becomes the largest effort that fits it, so that a word survives a roun
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from plimsoll.dialects.request import Thinking
 
@@ -37,6 +38,13 @@ def effort_of(thinking: Thinking | None) -> str | None:
         return thinking.effort
     paid = [effort for effort, budget in BUDGETS.items() if budget <= thinking.budget_tokens]
     return paid[-1] if paid else "minimal"
+
+
+def thinking_of(effort: Any) -> Thinking | None:
+    """The thinking that a request asks for with an effort; None leaves it to the model."""
+    if not isinstance(effort, str):
+        return None
+    return Thinking(mode="disabled") if effort == "none" else Thinking(effort=effort)
 
 
 def nearest_effort(effort: str, accepted: Sequence[str]) -> str | None:

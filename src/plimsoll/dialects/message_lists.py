@@ -4,6 +4,7 @@ from typing import Any
 
 from plimsoll.dialects.interfaces import Body, WireMessage
 from plimsoll.errors import InvalidConversation
+from plimsoll.messages.untyped import list_of
 
 
 def listed_messages(body: Body, field: str = "messages") -> list[Any]:
@@ -35,7 +36,7 @@ def require_part_types(parts: Any, where: str) -> None:
 
     Parts are recognised by their type, so all later code may rely on it.
     """
-    for part in parts if isinstance(parts, list) else ():
+    for part in list_of(parts):
         if not isinstance(part, dict):
             continue
         inner = part.get("content")

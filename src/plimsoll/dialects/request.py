@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message
+from plimsoll.messages.untyped import objects_in
 
 Tool: TypeAlias = dict[str, Any]
 ToolChoice: TypeAlias = str | dict[str, Any]
@@ -86,3 +87,9 @@ def _is_whole(value: object) -> bool:
 
 def _wrong(name: str, wanted: str, value: object) -> InvalidConversation:
     return InvalidConversation(f"{name} must be {wanted}, not {type(value).__name__}")
+
+
+def function_names(tools: Any) -> list[str]:
+    """The names of canonical tools, or of the tools that a choice allows."""
+    functions = (tool.get("function") for tool in objects_in(tools))
+    return [str(function.get("name")) for function in functions if isinstance(function, dict)]

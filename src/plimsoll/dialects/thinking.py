@@ -23,6 +23,7 @@ from plimsoll.dialects.anthropic.tools import encode_tools
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES, is_signed
 from plimsoll.dialects.request import ChatRequest
 from plimsoll.messages import Message, Violation
+from plimsoll.messages.untyped import objects_in
 
 # Copies of the thinking, as plain text or in a router's fields.
 _SAME_AGAIN = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
@@ -114,8 +115,7 @@ def _order_without_thinking(order: Any) -> list[str]:
 
 
 def _details(message: Message) -> list[dict[str, Any]]:
-    details = message.get("reasoning_details")
-    return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
+    return objects_in(message.get("reasoning_details"))
 
 
 def _is_signed_detail(detail: dict[str, Any]) -> bool:

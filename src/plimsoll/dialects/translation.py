@@ -11,7 +11,6 @@ All other fields are the same in the canonical request. `mapping.toml` lists eve
 equivalent. `Dialect.unwritten` returns the fields that the model does not accept, from the encoded body.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -20,10 +19,11 @@ from plimsoll.dialects.answer_format import answer_format
 from plimsoll.dialects.anthropic.rules import rules_for
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES, is_signed
 from plimsoll.dialects.efforts import BUDGETS, MIN_BUDGET
-from plimsoll.dialects.request import ChatRequest, Thinking, Tool, ToolChoice
+from plimsoll.dialects.request import ChatRequest, Thinking, Tool, ToolChoice, function_names
 from plimsoll.dialects.schemas import closed
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import SYSTEM_ROLES, Message
+from plimsoll.messages.untyped import object_of
 
 JSON_INSTRUCTION = "Answer with one JSON object and nothing else: no code fence, no text before or after it."
 MAX_STOPS = 4  # OpenAI's limit
@@ -106,17 +106,11 @@ def _tools(
             return tools, {"type": "function", "function": {"name": called.get("name")}}
         return tools, called if isinstance(called, str) else choice
     if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
-        allowed = choice.get("allowed_tools")
-        allowed = allowed if isinstance(allowed, dict) else {}
-        names = set(_names(allowed.get("tools") or ()))
-        kept = tuple(tool for tool in tools if names & set(_names([tool])))
+        allowed = object_of(choice.get("allowed_tools"))
+        names = set(function_names(allowed.get("tools") or ()))
+        kept = tuple(tool for tool in tools if names & set(function_names([tool])))
         return kept, "required" if allowed.get("mode") == "required" else "auto"
     return tools, choice
-
-
-def _names(tools: Iterable[Any]) -> list[str]:
-    functions = (tool.get("function") for tool in tools if isinstance(tool, dict))
-    return [str(function.get("name")) for function in functions if isinstance(function, dict)]
 
 
 def _anthropic_format(model: str, wanted: Any) -> dict[str, Any]:
@@ -124,7 +118,7 @@ def _anthropic_format(model: str, wanted: Any) -> dict[str, Any]:
         raise InvalidConversation(
             f"response_format: {model} has no structured output. Use a newer Claude model, or leave it out."
         )
-    wanted = wanted if isinstance(wanted, dict) else {}
+    wanted = object_of(wanted)
     schema = closed(wanted.get("schema") or {"type": "object", "properties": {}})
     if isinstance(schema, dict) and isinstance(wanted.get("description"), str):
         schema = {"description": wanted["description"], **schema}

@@ -12,6 +12,8 @@ unknown; parsing never raises an error.
 from dataclasses import dataclass
 from typing import Any
 
+from plimsoll.messages.untyped import object_of
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -45,7 +47,7 @@ class Usage:
 
 def usage_from_openai(raw: Any) -> Usage | None:
     """The usage of a chat completion, in any compatible server's spelling; None if there is none."""
-    usage = raw if isinstance(raw, dict) else {}
+    usage = object_of(raw)
     prompt_details = _first_dict(usage, "prompt_tokens_details", "input_tokens_details")
     output_details = _first_dict(usage, "completion_tokens_details", "output_tokens_details")
     prompt = _first(usage, "prompt_tokens", "input_tokens")
@@ -75,7 +77,7 @@ def usage_from_openai(raw: Any) -> Usage | None:
 
 def usage_from_anthropic(raw: Any) -> Usage | None:
     """The usage of a message; None if there is none."""
-    usage = raw if isinstance(raw, dict) else {}
+    usage = object_of(raw)
     plain = _count(usage.get("input_tokens"))
     read = _count(usage.get("cache_read_input_tokens"))
     write = _count(usage.get("cache_creation_input_tokens"))
@@ -100,7 +102,7 @@ def usage_from_anthropic(raw: Any) -> Usage | None:
 
 def usage_from_gemini(raw: Any) -> Usage | None:
     """The `usageMetadata` of a response; None if there is none."""
-    usage = raw if isinstance(raw, dict) else {}
+    usage = object_of(raw)
     prompt, tools = _count(usage.get("promptTokenCount")), _count(usage.get("toolUsePromptTokenCount"))
     written, thought = _count(usage.get("candidatesTokenCount")), _count(usage.get("thoughtsTokenCount"))
     total = _count(usage.get("totalTokenCount"))

@@ -8,6 +8,7 @@ from plimsoll.integrations.canonical import CALL, still_thought, thought, with_b
 from plimsoll.integrations.codec import HostGroup, WrittenMessage, one_by_one
 from plimsoll.integrations.requirement import host_package
 from plimsoll.messages import Message, arguments_text, call_name, text_of, tool_calls
+from plimsoll.messages.untyped import list_of
 
 with host_package("llama-index", "llama_index"):
     from llama_index.core.base.llms.types import (
@@ -91,7 +92,7 @@ def _changed(written: WrittenMessage[ChatMessage]) -> ChatMessage:
     """The original with the new text, without removed images and thinking. Everything else stays."""
     message, calls = written.message, tool_calls(written.message)
     text, content = text_of(message), message.get("content")
-    images = content if isinstance(content, list) else []
+    images = list_of(content)
     texts = [TextBlock(text=text)] if text or not (calls or images) else []
     if written.original is not None:
         own = [block for block in written.original.blocks if still_thought(message, _thought(block))]

@@ -10,6 +10,7 @@ from plimsoll.integrations.context_tools import focus_of, is_our_answer
 from plimsoll.integrations.requirement import host_package
 from plimsoll.integrations.wording import RECALL
 from plimsoll.messages import Message, call_name, parts_of, text_of
+from plimsoll.messages.untyped import list_of
 
 with host_package("smolagents", "smolagents"):
     from smolagents import ChatMessage, MessageRole
@@ -53,7 +54,7 @@ def _calls(message: ChatMessage) -> list[Any]:
         MemoryError,
     ):  # cut off, nested deeply, or written otherwise
         return []
-    return listed if isinstance(listed, list) else []
+    return list_of(listed)
 
 
 def searched(messages: Sequence[ChatMessage]) -> list[Message]:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from plimsoll.messages.calls import call_function, tool_calls
 from plimsoll.messages.content import Message
 from plimsoll.messages.order import SYSTEM_ROLES
+from plimsoll.messages.untyped import object_of
 
 Wire = Literal["openai", "anthropic"]
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
@@ -46,7 +47,7 @@ def validate(messages: Sequence[Message], wire: Wire = "openai") -> list[Violati
 def _violations(messages: Sequence[Message], rules: "_WireRules") -> Iterator[Violation]:
     for index, message in enumerate(messages):
         yield from _shape(index, message)
-    readable = [message if isinstance(message, dict) else {} for message in messages]
+    readable = [object_of(message) for message in messages]
     yield from _pairs(readable)
     yield from rules.added(readable)
 

@@ -18,6 +18,7 @@ from plimsoll.agent.plugin_calls import accepted_arguments
 from plimsoll.context import ContextEngine
 from plimsoll.errors import PluginError
 from plimsoll.messages import Message, repair, text_of
+from plimsoll.messages.untyped import object_of
 from plimsoll.plugins.hermes import Services, serving
 
 MIRRORED = {
@@ -130,7 +131,7 @@ class PluginEngine(ContextEngine):
 
     def get_status(self) -> dict[str, Any]:
         status = self._ask("get_status", otherwise={})
-        return {**super().get_status(), **(status if isinstance(status, dict) else {}), "engine": self.name}
+        return {**super().get_status(), **object_of(status), "engine": self.name}
 
     def update_model(
         self,

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.errors import PluginError
+from plimsoll.messages.untyped import string_of
 from plimsoll.plugins.manifest import Manifest
 from plimsoll.tools import Arguments, Definition, FunctionTool, Tool, ToolContext, ToolResult
 
@@ -107,8 +108,7 @@ class PluginContext:
 
 def _name_of(engine: Any) -> str:
     # On a class, `name` is a property without a value.
-    name = getattr(engine, "name", None)
-    return name if isinstance(name, str) else ""
+    return string_of(getattr(engine, "name", None))
 
 
 def _tool(name: str, schema: Mapping[str, Any], handler: Callable[..., Any], about: str) -> Tool:

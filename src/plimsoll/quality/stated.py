@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.messages import Message, answers, call_name, text_of, tool_calls
+from plimsoll.messages.untyped import object_of
 from plimsoll.quality.cuts import is_said_by_a_person
 from plimsoll.quality.terms import Reading
 from plimsoll.quality.texts import characters, decoded
@@ -208,7 +209,7 @@ def _output_in(line: str) -> str | None:
         body = json.loads(line)
     except ValueError:
         return None
-    output = body.get("output") if isinstance(body, dict) else None
+    output = object_of(body).get("output")
     return output if isinstance(output, str) else None
 
 

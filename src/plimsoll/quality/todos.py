@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plimsoll.messages import Message, call_name, tool_calls
+from plimsoll.messages.untyped import string_of
 from plimsoll.quality.texts import decoded
 
 _DONE = frozenset({"completed", "done", "cancelled", "deleted"})
@@ -36,5 +37,4 @@ def open_items(history: Sequence[Message]) -> list[tuple[int, str]]:
 def _open(item: Any) -> str:
     if not isinstance(item, dict) or item.get("status") in _DONE:
         return ""
-    text = item.get("content") or item.get("title") or item.get("text")
-    return text if isinstance(text, str) else ""
+    return string_of(item.get("content") or item.get("title") or item.get("text"))

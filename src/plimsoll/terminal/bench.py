@@ -10,7 +10,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -33,6 +32,7 @@ from plimsoll.errors import TranscriptError, UserError
 from plimsoll.messages.printable import plain
 from plimsoll.quality import QualityFigures, SizeSettings, figures, fit, share
 from plimsoll.terminal.interruption import reporting_progress
+from plimsoll.terminal.priced_replay import conversation_name
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.tables import fitted
 from plimsoll.terminal.token_option import tokens_option
@@ -253,7 +253,7 @@ def _table(found: Sequence[MeasuredConversation], without: frozenset[str]) -> Ta
         table.add_column(_HEADINGS[place], justify="right", no_wrap=True)
     for conversation in found:
         cells = _cells(conversation.pairs)
-        table.add_row(Text(plain(_name(conversation))), *(cells[place] for place in shown))
+        table.add_row(Text(plain(conversation_name(conversation))), *(cells[place] for place in shown))
     if len(found) > 1:
         cells = _cells(_pairs(found))
         table.add_section()
@@ -280,8 +280,3 @@ def _cells(pairs: Sequence[PairedResult]) -> tuple[str, ...]:
 
 def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"
-
-
-def _name(conversation: MeasuredConversation) -> str:
-    name = Path(conversation.source).name
-    return name if conversation.line is None else f"{name}:{conversation.line}"

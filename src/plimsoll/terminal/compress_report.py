@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from plimsoll.bulk.compaction import BatchOutcome, facts_of
 from plimsoll.messages.printable import plain
+from plimsoll.terminal.priced_replay import conversation_name
 from plimsoll.terminal.prose import show_sentence
 from plimsoll.terminal.session_source import STANDARD_INPUT
 from plimsoll.terminal.standard_output import PIPED_WIDTH
@@ -43,7 +43,9 @@ def show_summaries(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: b
     """Print the summaries, with names if there are several; cleared results go to standard error."""
     for number, outcome in enumerate(outcomes):
         heading = (
-            "" if len(outcomes) == 1 else f"{chr(10) if number else ''}# {_name(outcome.transcript)}\n\n"
+            ""
+            if len(outcomes) == 1
+            else f"{chr(10) if number else ''}# {conversation_name(outcome.transcript)}\n\n"
         )
         summary = outcome.whole_summary or "No summary was needed."
         show_sentence(plain(f"{heading}{summary}").rstrip("\n"), err=on_stderr)
@@ -58,12 +60,14 @@ def show(outcomes: Sequence[BatchOutcome], on_stderr: bool, example: bool) -> No
         console.width = PIPED_WIDTH
     window = _window(outcomes)
     if len(outcomes) != 1:
-        rows = [(_name(outcome.transcript), outcome, _word(outcome)) for outcome in outcomes]
+        rows = [(conversation_name(outcome.transcript), outcome, _word(outcome)) for outcome in outcomes]
         console.print(many(rows, console.width))
         console.print(Text(window, "dim"))
     else:
         (only,) = outcomes
-        console.print(Text.assemble((plain(_name(only.transcript)), "bold"), (f"  {window}", "dim")))
+        console.print(
+            Text.assemble((plain(conversation_name(only.transcript)), "bold"), (f"  {window}", "dim"))
+        )
         console.print()
         console.print(before_after(only))
         if console.is_terminal:
@@ -113,9 +117,3 @@ def _word(outcome: BatchOutcome) -> str:
     if not outcome.valid:
         return "invalid"
     return "valid" if outcome.outcome == "compacted" else outcome.outcome
-
-
-def _name(transcript: Transcript) -> str:
-    """The shortest recognisable name of the conversation."""
-    name = Path(transcript.source).name
-    return name if transcript.line is None else f"{name}:{transcript.line}"

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from plimsoll.bulk.measurement import MeasuredConversation
 from plimsoll.caching import Replay
 from plimsoll.models import ModelCard
 from plimsoll.transcripts import Transcript
@@ -26,10 +27,10 @@ class PricedReplay:
         return sum(step.bill.prompt_tokens > card.prompt_limit for step in self.chosen.steps)
 
 
-def conversation_name(transcript: Transcript) -> str:
+def conversation_name(conversation: Transcript | MeasuredConversation) -> str:
     """The shortest recognisable name of the conversation."""
-    name = Path(transcript.source).name
-    return name if transcript.line is None else f"{name}:{transcript.line}"
+    name = Path(conversation.source).name
+    return name if conversation.line is None else f"{name}:{conversation.line}"
 
 
 def short_tokens(tokens: int) -> str:

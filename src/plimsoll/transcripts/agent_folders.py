@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from plimsoll.errors import TranscriptError
+from plimsoll.messages.untyped import object_of
 from plimsoll.transcripts.formats.format import SessionStamp
 
 _MAX_ROLLOUTS = 2_000  # rollouts whose first line is read to find one of this project
@@ -159,8 +160,7 @@ class GeminiCliFolder(AgentFolder):
 
     def _projects(self) -> dict[str, str]:
         """The name of each project's folder."""
-        found = _json_in(self.root / "projects.json")
-        projects = found.get("projects") if isinstance(found, dict) else None
+        projects = object_of(_json_in(self.root / "projects.json")).get("projects")
         return {str(key): str(value) for key, value in projects.items()} if isinstance(projects, dict) else {}
 
     def _name(self, project: str) -> str:
@@ -228,15 +228,12 @@ def _slug(project: str) -> str:
 
 
 def _recorded_directory(path: Path) -> str | None:
-    first = _first_line_of(path)
-    payload = first.get("payload") if isinstance(first, dict) else None
-    return payload.get("cwd") if isinstance(payload, dict) else None
+    return object_of(object_of(_first_line_of(path)).get("payload")).get("cwd")
 
 
 def _recorded_id(path: Path) -> str | None:
     """The id in the first line of a Gemini CLI session, or in an older one's only object."""
-    facts = _json_in(path) if path.suffix == ".json" else _first_line_of(path)
-    return facts.get("sessionId") if isinstance(facts, dict) else None
+    return object_of(_json_in(path) if path.suffix == ".json" else _first_line_of(path)).get("sessionId")
 
 
 def _first_line_of(path: Path) -> Any:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import IO, Any, NoReturn
 
 from plimsoll.errors import TranscriptError
+from plimsoll.messages.untyped import list_of
 from plimsoll.transcripts.transcript import ACCEPTED
 
 # UTF-32 first: its little-endian BOM starts with UTF-16's.
@@ -148,4 +149,4 @@ def _deeper_than(value: Any, limit: int) -> bool:
 def _children(value: Any) -> Any:
     if isinstance(value, dict):
         return value.values()
-    return value if isinstance(value, list) else ()
+    return list_of(value)

@@ -44,6 +44,7 @@ from plimsoll.dialects.blocks.parts import block_from_part, part_from_block, par
 from plimsoll.dialects.blocks.tool_ids import CallIds
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import SYSTEM_ROLES, Message, Part, parts_of
+from plimsoll.messages.untyped import object_of
 
 Block = dict[str, Any]
 _RESULT_KEYS = {"type", "tool_use_id", "content", "is_error"}
@@ -88,7 +89,7 @@ def decode_anthropic_conversation(system: Any, messages: Sequence[Any]) -> list[
         decoded.append({"role": "system", "content": content_from(parts)})
     names: dict[str, str] = {}
     for index, message in enumerate(messages):
-        role = message.get("role") if isinstance(message, dict) else None
+        role = object_of(message).get("role")
         if role == "assistant":
             if entries := entries_from(message.get("content")):
                 names |= {e.item["id"]: e.item["function"]["name"] for e in entries if e.kind == "tool_use"}

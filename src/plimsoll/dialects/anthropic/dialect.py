@@ -34,6 +34,7 @@ from plimsoll.dialects.sse import SseEvent, json_event
 from plimsoll.dialects.translation import for_anthropic
 from plimsoll.dialects.usage import Usage, usage_from_anthropic
 from plimsoll.messages import SYSTEM_ROLES, Message, text_of
+from plimsoll.messages.untyped import list_of, object_of
 from plimsoll.models import ModelCard
 
 _PATH = "/v1/messages"
@@ -78,11 +79,9 @@ class AnthropicDialect(Dialect):
         return base_path(base_url).endswith(("/anthropic", _PATH))
 
     def edits_history(self, body: Body) -> bool:
-        managed = body.get("context_management")
-        edits = managed.get("edits") if isinstance(managed, dict) else None
         return any(
             str(edit.get("type")).startswith(_SERVER_EDITS)
-            for edit in (edits if isinstance(edits, list) else ())
+            for edit in list_of(object_of(body.get("context_management")).get("edits"))
             if isinstance(edit, dict)
         )
 
@@ -134,8 +133,7 @@ class AnthropicDialect(Dialect):
         return usage_from_anthropic(raw)
 
     def usage_of_event(self, event: Body) -> tuple[Body, bool] | None:
-        inner = event.get("message")
-        usage = event.get("usage") or (inner.get("usage") if isinstance(inner, dict) else None)
+        usage = event.get("usage") or object_of(event.get("message")).get("usage")
         return (usage, event.get("type") != "message_start") if isinstance(usage, dict) else None
 
     def decode_request(self, body: Body, path: str = "") -> ChatRequest:

@@ -14,6 +14,7 @@ from plimsoll.dialects.anthropic.rules import AnthropicRules, rules_for
 from plimsoll.dialects.anthropic.tools import decode_choice, decode_tools, encode_choice, encode_tools
 from plimsoll.dialects.message_lists import checked_conversation
 from plimsoll.dialects.request import ChatRequest, Thinking, stop_sequences
+from plimsoll.messages.untyped import object_of
 
 # Every request requires a limit; a caller that knows the model sets a better one.
 DEFAULT_MAX_TOKENS = 8_192
@@ -109,7 +110,7 @@ def _output_config(thinking: Thinking, rules: AnthropicRules, rest: Any) -> dict
 
 
 def _decode_thinking(thinking: Any, effort: Any) -> Thinking | None:
-    wire = thinking if isinstance(thinking, dict) else {}
+    wire = object_of(thinking)
     mode = wire.get("type")
     decoded = Thinking(
         mode=mode if mode in _MODES else None,

@@ -29,6 +29,7 @@ from plimsoll.dialects.reply import (
     UsageReport,
 )
 from plimsoll.dialects.usage import usage_from_anthropic
+from plimsoll.messages.untyped import object_of
 
 _TOOL_KEYS = frozenset({"type", "id", "name", "input", "cache_control"})
 
@@ -47,7 +48,7 @@ class AnthropicStreamDecoder(StreamDecoder):
         """The deltas of a whole reply, from a server that does not stream."""
         decode_reply(body)  # raises an error if there is no content
         deltas = self.feed("message_start", {"message": body})
-        for block in filter(None, map(_object, body["content"])):
+        for block in filter(None, map(object_of, body["content"])):
             deltas += self.feed("content_block_start", {"content_block": block})
             for citation in block.get("citations") or ():
                 delta = {"type": "citations_delta", "citation": citation}
@@ -61,29 +62,29 @@ class AnthropicStreamDecoder(StreamDecoder):
             return []
         match str(data.get("type") or event):
             case "message_start":
-                message = _object(data.get("message"))
+                message = object_of(data.get("message"))
                 start = Start(str(message.get("id") or ""), str(message.get("model") or ""))
                 return [start, *self._report(message.get("usage"))]
             case "content_block_start":
-                return self._start(_object(data.get("content_block")))
+                return self._start(object_of(data.get("content_block")))
             case "content_block_delta":
-                return self._delta(_object(data.get("delta")))
+                return self._delta(object_of(data.get("delta")))
             case "content_block_stop":
                 return self._stop()
             case "message_delta":
-                native = _object(data.get("delta")).get("stop_reason")
+                native = object_of(data.get("delta")).get("stop_reason")
                 reason = finish_from_anthropic(native)
                 finish: list[Delta] = [Finish(reason, native)] if reason else []
                 return finish + self._report(data.get("usage"))
             case "message_stop":
                 self._is_whole = True
             case "error":
-                error = _object(data.get("error"))
+                error = object_of(data.get("error"))
                 return [Failure(str(error.get("type") or "error"), str(error.get("message") or data))]
         return []
 
     def _report(self, usage: Any) -> list[Delta]:
-        self._usage |= {key: value for key, value in _object(usage).items() if value is not None}
+        self._usage |= {key: value for key, value in object_of(usage).items() if value is not None}
         counted = usage_from_anthropic(self._usage)
         return [UsageReport(counted)] if counted else []
 
@@ -114,7 +115,7 @@ class AnthropicStreamDecoder(StreamDecoder):
             case "signature_delta":
                 return [SignatureDelta(str(delta.get("signature") or ""))]
             case "citations_delta":
-                return [CitationDelta(_object(delta.get("citation")))]
+                return [CitationDelta(object_of(delta.get("citation")))]
             case "input_json_delta":
                 piece = str(delta.get("partial_json") or "")
                 self._json += piece
@@ -149,7 +150,3 @@ class AnthropicStreamDecoder(StreamDecoder):
         if self._json:
             block["input"] = input_of(self._json)
         return [BlockDelta(block)] if block else []
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -27,6 +27,7 @@ from plimsoll.dialects.reply import (
 from plimsoll.dialects.sequential import SequentialEncoder
 from plimsoll.dialects.sse import SseEvent, json_event
 from plimsoll.dialects.usage import Usage, usage_to_anthropic
+from plimsoll.messages.untyped import object_of
 
 _EMPTY: dict[str, dict[str, Any]] = {
     "text": {"type": "text", "text": ""},
@@ -128,7 +129,7 @@ class AnthropicStreamEncoder(SequentialEncoder):
             self._call = delta.index
             extra = delta.extra.get("anthropic")
             block = {"type": "tool_use", "id": self._ids.for_call(delta.id or ""), "name": delta.name or ""}
-            events += self._begin({**block, "input": {}, **(extra if isinstance(extra, dict) else {})})
+            events += self._begin({**block, "input": {}, **object_of(extra)})
         if delta.arguments:
             events.append(self._step({"type": "input_json_delta", "partial_json": delta.arguments}))
         return events

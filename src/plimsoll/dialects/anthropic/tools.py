@@ -13,6 +13,7 @@ from typing import Any
 
 from plimsoll.dialects.blocks.parts import part_with_extras, with_extras
 from plimsoll.dialects.request import Tool, ToolChoice
+from plimsoll.messages.untyped import object_of
 
 _TOOL_KEYS = {"type", "name", "description", "input_schema", "strict"}
 _TO_WIRE = {"auto": "auto", "none": "none", "required": "any"}
@@ -36,8 +37,7 @@ def decode_tools(tools: Any) -> tuple[Tool, ...]:
 def encode_choice(choice: ToolChoice | None, parallel: bool | None) -> dict[str, Any] | None:
     """The `tool_choice` of a request; None leaves it to the model."""
     if isinstance(choice, dict):
-        function = choice.get("function")
-        named = function.get("name") if isinstance(function, dict) else None
+        named = object_of(choice.get("function")).get("name")
         wire = {"type": "tool", "name": named} if named else {"type": "auto"}
     elif choice is None and parallel is not False:
         return None

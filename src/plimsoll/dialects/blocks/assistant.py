@@ -20,6 +20,7 @@ from plimsoll.dialects.blocks.arguments import arguments_from, input_of
 from plimsoll.dialects.blocks.parts import block_from_part, part_from_block, part_with_extras, with_extras
 from plimsoll.dialects.blocks.tool_ids import CallIds
 from plimsoll.messages import Message, Part, arguments_text, call_name, parts_of, tool_calls
+from plimsoll.messages.untyped import list_of, object_of
 
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
 Kind = Literal["thinking", "content", "tool_use"]
@@ -88,8 +89,8 @@ def entries_from(content: Any) -> list[Entry]:
     """The entries of a wire message's content; a string counts as one block."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     entries: list[Entry] = []
-    for block in blocks if isinstance(blocks, list) else []:
-        kind = block.get("type") if isinstance(block, dict) else None
+    for block in list_of(blocks):
+        kind = object_of(block).get("type")
         if kind in THINKING_TYPES:
             entries.append(Entry("thinking", dict(block)))
         elif kind == "tool_use":

@@ -35,6 +35,7 @@ from plimsoll.messages import (
     text_of,
     tool_calls,
 )
+from plimsoll.messages.untyped import object_of, string_of
 
 WirePart = dict[str, Any]
 _MADE_UP = re.compile(r"unnamed-\d+-\d+")
@@ -163,7 +164,7 @@ def _model_parts(entries: Sequence[Entry], rules: GeminiRules, rewritten: bool) 
             yield {
                 "functionCall": _call(item),
                 **({"thoughtSignature": seal} if seal else {}),
-                **(extras if isinstance(extras, dict) else {}),
+                **object_of(extras),
             }
         elif entry.kind == "thinking":
             text, seal = item.get("thinking"), str(item.get("signature") or "")
@@ -183,8 +184,7 @@ def _response_parts(message: Message, names: dict[str, str], rules: GeminiRules)
     call_id = str(message.get("tool_call_id") or "")
     wire = list(_wire_parts(parts_of(message)))
     media = [part for part in wire if not _MEDIA.isdisjoint(part)]
-    content = message.get("content")
-    text = content if isinstance(content, str) else "".join(part.get("text", "") for part in wire)
+    text = string_of(message.get("content")).join(part.get("text", "") for part in wire)
     response: dict[str, Any] = {} if not call_id or _MADE_UP.fullmatch(call_id) else {"id": call_id}
     response["name"] = str(message.get("name") or names.get(call_id) or "tool")
     response["response"] = {"error" if message.get("is_error") else "output": text}
@@ -266,5 +266,5 @@ def _listed(content: Any) -> list[Any]:
     """The parts of a content."""
     if isinstance(content, str):
         return [{"text": content}] if content else []
-    parts = content.get("parts") if isinstance(content, dict) else None
+    parts = object_of(content).get("parts")
     return parts if isinstance(parts, list) else [parts] if isinstance(parts, dict) else []

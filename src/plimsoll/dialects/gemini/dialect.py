@@ -31,6 +31,7 @@ from plimsoll.dialects.translation import for_gemini
 from plimsoll.dialects.usage import Usage, usage_from_gemini
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import Message
+from plimsoll.messages.untyped import list_of, object_of, objects_in
 from plimsoll.models import ModelCard, card_for
 
 _VERSIONS = ("/v1beta", "/v1")  # API versions; SDKs use either
@@ -137,8 +138,7 @@ class GeminiDialect(Dialect):
         return [*self.lead(body), *messages]
 
     def tools(self, body: Body) -> list[Tool]:
-        tools = _inner_request(body).get("tools")
-        return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+        return objects_in(_inner_request(body).get("tools"))
 
     def with_tool(self, body: Body, tool: Tool) -> Body | None:
         if field(body, "cachedContent"):
@@ -237,8 +237,7 @@ class GeminiDialect(Dialect):
         }
 
     def model_names(self, listed: Any) -> list[str]:
-        models = listed.get("models", [listed]) if isinstance(listed, dict) else ()
-        models = models if isinstance(models, list) else ()
+        models = list_of(listed.get("models", [listed]) if isinstance(listed, dict) else ())
         names = (model.get("name") for model in models if isinstance(model, dict))
         return [str(name).removeprefix("models/") for name in names if name]
 
@@ -268,17 +267,14 @@ def _inner_request(body: Body) -> Body:
 
 
 def _config(body: Body) -> dict[str, Any]:
-    config = field(body, "generationConfig")
-    return config if isinstance(config, dict) else {}
+    return object_of(field(body, "generationConfig"))
 
 
 def _media_types(body: Body) -> Iterator[str]:
     """The types of the inline data in a conversation."""
-    contents = body.get("contents")
-    for content in contents if isinstance(contents, list) else ():
-        parts = content.get("parts") if isinstance(content, dict) else None
-        for part in parts if isinstance(parts, list) else ():
-            data = part.get("inlineData") if isinstance(part, dict) else None
+    for content in list_of(body.get("contents")):
+        for part in list_of(object_of(content).get("parts")):
+            data = object_of(part).get("inlineData")
             if isinstance(data, dict):
                 yield str(data.get("mimeType") or "")
 

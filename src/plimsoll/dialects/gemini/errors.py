@@ -3,6 +3,7 @@
 from typing import Any
 
 from plimsoll.dialects.error_kinds import anthropic_kind
+from plimsoll.messages.untyped import list_of, object_of
 
 _STATUSES = {
     400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 402: "PERMISSION_DENIED", 403: "PERMISSION_DENIED",
@@ -42,12 +43,11 @@ def code_of(kind: str) -> int:
 def error_fields(body: Any) -> Any:
     """An error with the standard field names; the message contains the retry delay."""
     body = body[0] if isinstance(body, list) and body else body
-    error = body.get("error") if isinstance(body, dict) else None
+    error = object_of(body).get("error")
     if not isinstance(error, dict):
         return body
     messages = [{"message": error.get("message")}]
-    details = error.get("details")
-    for detail in details if isinstance(details, list) else ():
+    for detail in list_of(error.get("details")):
         if isinstance(detail, dict) and detail.get("@type") == _RETRY:
             messages.append({"message": f"Please retry in {detail.get('retryDelay')}."})
         elif isinstance(detail, dict) and detail.get("reason"):

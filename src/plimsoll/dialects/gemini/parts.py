@@ -16,6 +16,7 @@ from typing import Any
 from plimsoll.dialects.gemini.spelling import camel_cased
 from plimsoll.dialects.openai.anthropic_content import text_of_block
 from plimsoll.messages import Part, part_text
+from plimsoll.messages.untyped import object_of
 
 _DATA_URL = re.compile(r"data:([^,]*?);base64,(.*)", re.DOTALL)
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text", "refusal"})
@@ -27,7 +28,7 @@ _AUDIO_TYPES = {name: mime for mime, name in _AUDIO.items()}
 def part_to_wire(part: Part) -> dict[str, Any] | None:
     """The wire part for a canonical part; None if there is nothing to send."""
     kind, extras = part.get("type"), part.get("gemini")
-    extras = extras if isinstance(extras, dict) else {}
+    extras = object_of(extras)
     if kind == "gemini":
         return dict(extras)
     if kind in _TEXT_TYPES or (kind is None and isinstance(part.get("text"), str)):
@@ -63,8 +64,7 @@ def part_from_wire(wire: Any) -> Part | None:
 
 def _data_of(part: Part) -> dict[str, Any] | None:
     """An image, a file or audio as inline or stored data; None for other parts."""
-    extras = part.get("gemini")
-    extras = extras if isinstance(extras, dict) else {}
+    extras = object_of(part.get("gemini"))
     name = {"displayName": extras["displayName"]} if extras.get("displayName") else {}
     audio = part.get("input_audio")
     if part.get("type") == "input_audio" and isinstance(audio, dict):

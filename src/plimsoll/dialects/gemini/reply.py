@@ -19,6 +19,7 @@ from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.usage import usage_from_gemini, usage_to_gemini
 from plimsoll.errors import MalformedReply
 from plimsoll.messages import Message, tool_calls
+from plimsoll.messages.untyped import object_of
 
 _FILTERED = frozenset(
     {
@@ -140,6 +141,5 @@ def _candidate(body: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _blocked(body: Any) -> str | None:
     """Why a prompt was blocked; None if it was not."""
-    feedback = body.get("promptFeedback") if isinstance(body, dict) else None
-    reason = feedback.get("blockReason") if isinstance(feedback, dict) else None
+    reason = object_of(object_of(body).get("promptFeedback")).get("blockReason")
     return reason if isinstance(reason, str) else None

@@ -10,16 +10,15 @@ model made, gets the value that makes Google skip the check (ai.google.dev, "Tho
 
 from typing import Any
 
+from plimsoll.messages.untyped import object_of, string_of
+
 SKIP = "skip_thought_signature_validator"
 KEY = "extra_content"
 
 
 def signature_of(call: dict[str, Any]) -> str:
     """The signature of a canonical call; empty if it has none."""
-    extra = call.get(KEY)
-    google = extra.get("google") if isinstance(extra, dict) else None
-    signature = google.get("thought_signature") if isinstance(google, dict) else None
-    return signature if isinstance(signature, str) else ""
+    return string_of(object_of(object_of(call.get(KEY)).get("google")).get("thought_signature"))
 
 
 def signed(signature: Any) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from plimsoll.dialects.reply import (
     UsageReport,
 )
 from plimsoll.dialects.usage import usage_from_gemini
+from plimsoll.messages.untyped import list_of, object_of
 
 
 class GeminiStreamDecoder(StreamDecoder):
@@ -57,8 +58,7 @@ class GeminiStreamDecoder(StreamDecoder):
         if not self._started:
             self._started = True
             deltas.append(Start(str(data.get("responseId") or ""), str(data.get("modelVersion") or "")))
-        candidates = data.get("candidates")
-        for candidate in candidates if isinstance(candidates, list) else ():
+        for candidate in list_of(data.get("candidates")):
             if isinstance(candidate, dict) and (candidate.get("index") or 0) == 0:
                 deltas += self._candidate(candidate)
         feedback = data.get("promptFeedback")
@@ -69,9 +69,8 @@ class GeminiStreamDecoder(StreamDecoder):
         return deltas
 
     def _candidate(self, candidate: dict[str, Any]) -> list[Delta]:
-        content = candidate.get("content")
-        parts = content.get("parts") if isinstance(content, dict) else None
-        deltas = [delta for part in (parts if isinstance(parts, list) else ()) for delta in self._part(part)]
+        parts = object_of(candidate.get("content")).get("parts")
+        deltas = [delta for part in list_of(parts) for delta in self._part(part)]
         native = candidate.get("finishReason")
         reason = finish_from_gemini(native, bool(self._calls))
         return deltas + self._finish(str(native), reason) if reason else deltas

@@ -25,6 +25,7 @@ from plimsoll.dialects.reply import (
 from plimsoll.dialects.sequential import SequentialEncoder
 from plimsoll.dialects.sse import SseEvent, json_event
 from plimsoll.dialects.usage import usage_to_gemini
+from plimsoll.messages.untyped import object_of
 
 
 class GeminiStreamEncoder(SequentialEncoder):
@@ -97,5 +98,5 @@ def _call_part(call: dict[str, Any]) -> dict[str, Any]:
     return {
         "functionCall": {"id": call["id"], **function} if call["id"] else function,
         **({"thoughtSignature": seal} if seal else {}),
-        **(own if isinstance(own, dict) else {}),
+        **object_of(own),
     }

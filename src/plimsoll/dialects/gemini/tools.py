@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from plimsoll.dialects.gemini.spelling import camel_cased
-from plimsoll.dialects.request import Tool, ToolChoice
+from plimsoll.dialects.request import Tool, ToolChoice, function_names
 from plimsoll.dialects.schemas import json_schema
+from plimsoll.messages.untyped import object_of
 
 _MODES = {"AUTO": "auto", "VALIDATED": "auto", "ANY": "required", "NONE": "none"}
 _WORDS = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
@@ -55,8 +56,8 @@ def encode_choice(choice: ToolChoice | None) -> dict[str, Any] | None:
         allowed = choice.get("allowed_tools")
         if isinstance(allowed, dict):
             mode = "ANY" if allowed.get("mode") == "required" else "VALIDATED"
-            return {"mode": mode, "allowedFunctionNames": _names(allowed.get("tools") or ())}
-        return {"mode": "ANY", "allowedFunctionNames": _names([choice])}
+            return {"mode": mode, "allowedFunctionNames": function_names(allowed.get("tools") or ())}
+        return {"mode": "ANY", "allowedFunctionNames": function_names([choice])}
     return None if choice is None else {"mode": _WORDS.get(choice, "AUTO")}
 
 
@@ -81,7 +82,7 @@ def _declaration(function: dict[str, Any], extras: Any) -> dict[str, Any]:
     parameters = function.get("parameters")
     if isinstance(parameters, dict) and parameters:
         declared["parametersJsonSchema"] = parameters
-    return {**declared, **(extras if isinstance(extras, dict) else {})}
+    return {**declared, **object_of(extras)}
 
 
 def _tool(declared: dict[str, Any]) -> Tool:
@@ -92,8 +93,3 @@ def _tool(declared: dict[str, Any]) -> Tool:
     function["parameters"] = exact or json_schema(declared.get("parameters")) or dict(_EMPTY)
     rest = {name: value for name, value in declared.items() if name not in _DECLARED and value is not None}
     return {"type": "function", "function": function, **({"gemini": rest} if rest else {})}
-
-
-def _names(tools: Iterable[Any]) -> list[str]:
-    functions = (tool.get("function") for tool in tools if isinstance(tool, dict))
-    return [str(function.get("name")) for function in functions if isinstance(function, dict)]

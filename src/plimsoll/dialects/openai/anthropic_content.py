@@ -11,6 +11,7 @@ from typing import Any
 
 from plimsoll.dialects.blocks.parts import part_from_block
 from plimsoll.messages import Part
+from plimsoll.messages.untyped import list_of, object_of
 
 ERROR_MARK = "Error: "
 _NAMELESS = "document.pdf"  # OpenAI requires a name for every file
@@ -21,8 +22,7 @@ def flattened(part: Any) -> Iterator[Any]:
     if not isinstance(part, dict):
         yield part
         return
-    own = part.get("anthropic") if part.get("type") == "file" else part
-    context = own.get("context") if isinstance(own, dict) else None
+    context = object_of(part.get("anthropic") if part.get("type") == "file" else part).get("context")
     if part.get("type") in ("file", "document") and isinstance(context, str) and context:
         yield {"type": "text", "text": context}
     source = part.get("source")
@@ -33,7 +33,7 @@ def flattened(part: Any) -> Iterator[Any]:
         if isinstance(content, str):
             yield {"type": "text", "text": content}
         else:
-            yield from filter(None, map(part_from_block, content if isinstance(content, list) else ()))
+            yield from filter(None, map(part_from_block, list_of(content)))
         return
     yield part
 

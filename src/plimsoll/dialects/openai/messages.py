@@ -18,6 +18,7 @@ from typing import Any
 from plimsoll.dialects.blocks.assistant import is_signed
 from plimsoll.dialects.openai.anthropic_content import flattened, named_file, text_of_block, with_error_mark
 from plimsoll.messages import Message, Part
+from plimsoll.messages.untyped import list_of
 
 _FOREIGN_KEYS = frozenset({"thinking_blocks", "block_order", "is_error", "anthropic", "gemini", "responses"})
 SIGNATURE = "extra_content"  # the key of a call with Google's signature
@@ -146,10 +147,9 @@ def all_reasoning(message: Message) -> str:
 
 
 def _joined(message: Message, signed: bool) -> str:
-    blocks = message.get("thinking_blocks")
     texts = [
         block["thinking"]
-        for block in (blocks if isinstance(blocks, list) else [])
+        for block in list_of(message.get("thinking_blocks"))
         if isinstance(block, dict) and isinstance(block.get("thinking"), str)
         if signed or not is_signed(block)
     ]

@@ -6,7 +6,7 @@ dialect. Keys have a fixed order, so that equal requests are equal bytes.
 
 from typing import Any
 
-from plimsoll.dialects.efforts import effort_of, nearest_effort
+from plimsoll.dialects.efforts import effort_of, nearest_effort, thinking_of
 from plimsoll.dialects.message_lists import checked_messages
 from plimsoll.dialects.openai.messages import (
     encode_messages,
@@ -73,7 +73,7 @@ def decode_request(body: dict[str, Any]) -> ChatRequest:
         parallel_tool_calls=body.get("parallel_tool_calls"),
         stream=bool(body.get("stream")),
         include_usage=include_usage,
-        thinking=_thinking(body.get("reasoning_effort")),
+        thinking=thinking_of(body.get("reasoning_effort")),
         extra={"openai": extra} if extra else {},
     )
 
@@ -115,9 +115,3 @@ def _effort(thinking: Thinking | None, rules: OpenAiRules) -> str | None:
     if effort is None or rules.efforts is None:
         return effort
     return nearest_effort(effort, rules.efforts)
-
-
-def _thinking(effort: Any) -> Thinking | None:
-    if not isinstance(effort, str):
-        return None
-    return Thinking(mode="disabled") if effort == "none" else Thinking(effort=effort)

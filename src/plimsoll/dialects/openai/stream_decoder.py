@@ -29,6 +29,7 @@ from plimsoll.dialects.reply import (
     UsageReport,
 )
 from plimsoll.dialects.usage import usage_from_openai
+from plimsoll.messages.untyped import object_of, objects_in
 
 _CALL_KEYS = frozenset({"index", "id", "type", "function"})
 
@@ -50,7 +51,9 @@ class OpenAiStreamDecoder(StreamDecoder):
         decode_reply(body)  # raises an error if there is no message
         choice = body["choices"][0]
         # Complete calls have no index, and on several servers no id; their order distinguishes them.
-        calls = [{**call, "index": n} for n, call in enumerate(_dicts(choice["message"].get("tool_calls")))]
+        calls = [
+            {**call, "index": n} for n, call in enumerate(objects_in(choice["message"].get("tool_calls")))
+        ]
         whole = {**choice, "index": 0, "delta": {**choice["message"], "tool_calls": calls}}
         deltas = self.feed(None, {**body, "choices": [whole]})
         self._is_whole = True
@@ -67,11 +70,10 @@ class OpenAiStreamDecoder(StreamDecoder):
         if not self._started:
             self._started = True
             deltas.append(Start(str(data.get("id") or ""), str(data.get("model") or "")))
-        for choice in _dicts(data.get("choices")):
+        for choice in objects_in(data.get("choices")):
             if (choice.get("index") or 0) != 0:
                 continue
-            delta = choice.get("delta") or choice.get("message")
-            deltas += self._delta(delta if isinstance(delta, dict) else {})
+            deltas += self._delta(object_of(choice.get("delta") or choice.get("message")))
             deltas += self._finish(choice.get("finish_reason"))
         if usage := usage_from_openai(data.get("usage")):
             deltas.append(UsageReport(usage))
@@ -80,21 +82,20 @@ class OpenAiStreamDecoder(StreamDecoder):
     def _delta(self, delta: dict[str, Any]) -> list[Delta]:
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
         deltas: list[Delta] = [ReasoningDelta(reasoning)] if isinstance(reasoning, str) and reasoning else []
-        for block in map(without_index, _dicts(delta.get("thinking_blocks"))):
+        for block in map(without_index, objects_in(delta.get("thinking_blocks"))):
             if block.get("type") == "redacted_thinking":
                 deltas.append(BlockDelta(block))
             elif signature := block.get("signature"):
                 deltas.append(SignatureDelta(str(signature)))
-        if details := _dicts(delta.get("reasoning_details")):
+        if details := objects_in(delta.get("reasoning_details")):
             self._details = _merged(self._details, details)
             deltas.append(MessageDelta({"reasoning_details": self._details}))
         deltas += _content(delta.get("content"))
         deltas += _content(delta.get("refusal"))
-        return deltas + [self._call(call) for call in _dicts(delta.get("tool_calls"))]
+        return deltas + [self._call(call) for call in objects_in(delta.get("tool_calls"))]
 
     def _call(self, call: dict[str, Any]) -> ToolCallDelta:
-        function = call.get("function")
-        function = function if isinstance(function, dict) else {}
+        function = object_of(call.get("function"))
         arguments = function.get("arguments")
         if arguments is None:
             arguments = ""
@@ -140,11 +141,11 @@ def _content(content: Any) -> list[Delta]:
     if isinstance(content, str):
         return [TextDelta(content)] if content else []
     deltas: list[Delta] = []
-    for part in _dicts(content):
+    for part in objects_in(content):
         thinking = part.get("thinking")
         if part.get("type") == "thinking":
             texts = (
-                [piece.get("text") for piece in _dicts(thinking)]
+                [piece.get("text") for piece in objects_in(thinking)]
                 if isinstance(thinking, list)
                 else [thinking]
             )
@@ -176,7 +177,3 @@ def _failure(error: Any) -> Failure:
         return Failure("error", str(error))
     kind = error.get("type") or error.get("code") or "error"
     return Failure(str(kind), str(error.get("message") or error))
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -39,6 +39,7 @@ from plimsoll.dialects.translation import with_modern_tools
 from plimsoll.dialects.usage import Usage, usage_from_openai
 from plimsoll.errors import MalformedReply
 from plimsoll.messages import Message
+from plimsoll.messages.untyped import object_of
 from plimsoll.models import ModelCard
 
 _PATH = "/responses"
@@ -185,8 +186,7 @@ class ResponsesDialect(Dialect):
         return usage_from_openai(raw)
 
     def usage_of_event(self, event: Body) -> tuple[Body, bool] | None:
-        response = event.get("response")
-        usage = response.get("usage") if isinstance(response, dict) else None
+        usage = object_of(event.get("response")).get("usage")
         return (usage, True) if isinstance(usage, dict) and usage else None
 
     # Translation
@@ -293,7 +293,7 @@ def _response_in(event: SseEvent | None) -> Body:
         response = ((event.decoded() if event else None) or {}).get("response")
     except MalformedReply:
         response = None
-    return response if isinstance(response, dict) else {}
+    return object_of(response)
 
 
 def _failed(code: str, message: str, begun: Body | None = None) -> SseEvent:

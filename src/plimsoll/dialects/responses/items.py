@@ -22,6 +22,7 @@ from plimsoll.dialects.responses.outputs import is_output, output_item, tool_mes
 from plimsoll.dialects.responses.parts import EXTRAS, content_from, parts_from, shortest, wire_parts
 from plimsoll.dialects.responses.signed_thinking import blocks_in
 from plimsoll.messages import Message, parts_of, tool_calls
+from plimsoll.messages.untyped import object_of
 
 Item = dict[str, Any]
 GROUP = "items"  # the key of a wire message with several items
@@ -83,7 +84,7 @@ def message_of(messages: Sequence[dict[str, Any]], index: int) -> Message:
 def items_of(message: Message) -> list[Item]:
     """The items of one canonical message."""
     role, own = message.get("role"), message.get(EXTRAS)
-    own = own if isinstance(own, dict) else {}
+    own = object_of(own)
     if "whole" in own:
         return [dict(own["whole"])]
     if role == "assistant":

@@ -14,6 +14,7 @@ from typing import Any
 
 from plimsoll.dialects.openai.anthropic_content import flattened, named_file, text_of_block
 from plimsoll.messages import Part
+from plimsoll.messages.untyped import object_of
 
 EXTRAS = "responses"
 _TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
@@ -83,8 +84,7 @@ def _media(part: Part) -> dict[str, Any]:
         image = image if isinstance(image, dict) else {"url": image}
         detail = {"detail": image["detail"]} if "detail" in image else {}
         return {"type": "input_image", "image_url": image.get("url"), **detail}
-    file = named_file(part).get("file")
-    file = file if isinstance(file, dict) else {}
+    file = object_of(named_file(part).get("file"))
     return {"type": "input_file", **{key: file[key] for key in _FILE_KEYS if key in file}}
 
 

@@ -15,6 +15,7 @@ from plimsoll.dialects.responses.tools import tool_names
 from plimsoll.dialects.usage import Usage, usage_from_openai
 from plimsoll.errors import MalformedReply
 from plimsoll.messages import Message, call_name, tool_calls
+from plimsoll.messages.untyped import object_of
 
 Item = dict[str, Any]
 Seal = Callable[[list[dict[str, Any]]], str]
@@ -53,7 +54,7 @@ _INCOMPLETE: dict[FinishReason, str] = {"length": "max_output_tokens", "content_
 
 def decode_reply(body: Any) -> Reply:
     """A provider's reply."""
-    output = body.get("output") if isinstance(body, dict) else None
+    output = object_of(body).get("output")
     if not isinstance(body, dict) or not isinstance(output, list):
         raise MalformedReply(f"the provider's reply has no output: {str(body)[:200]}")
     return reply_from(body, [item for item in output if isinstance(item, dict)])
@@ -76,8 +77,7 @@ def reply_from(response: dict[str, Any], items: Sequence[Item]) -> Reply:
 def finish_of(response: dict[str, Any], has_calls: bool) -> FinishReason:
     """Why a response ended."""
     if response.get("status") == "incomplete":
-        details = response.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, dict) else None
+        reason = object_of(response.get("incomplete_details")).get("reason")
         return _REASONS.get(str(reason), "length")
     return "tool_calls" if has_calls else "stop"
 

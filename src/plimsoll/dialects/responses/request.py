@@ -10,7 +10,7 @@ Fields that `ChatRequest` does not name pass through unchanged, and only to upst
 from collections.abc import Sequence
 from typing import Any
 
-from plimsoll.dialects.efforts import effort_of, nearest_effort
+from plimsoll.dialects.efforts import effort_of, nearest_effort, thinking_of
 from plimsoll.dialects.message_lists import require_part_types
 from plimsoll.dialects.openai.rules import OpenAiRules, rules_for
 from plimsoll.dialects.request import ChatRequest, Thinking
@@ -20,6 +20,7 @@ from plimsoll.dialects.responses.parts import EXTRAS
 from plimsoll.dialects.responses.tools import decode_choice, decode_tools, encode_choice, encode_tools
 from plimsoll.errors import InvalidConversation
 from plimsoll.messages import SYSTEM_ROLES, Message, text_of
+from plimsoll.messages.untyped import list_of
 
 Body = dict[str, Any]
 Item = dict[str, Any]
@@ -69,8 +70,7 @@ def tools_of(body: Body) -> list[dict[str, Any]]:
     """All tools of a request, in `tools` and in items."""
     tools = body.get("tools")
     listed = list(tools) if isinstance(tools, list) else []
-    items = body.get("input")
-    for item in items if isinstance(items, list) else ():
+    for item in list_of(body.get("input")):
         if isinstance(item, dict) and item.get("type") == ADDED_TOOLS and isinstance(item.get("tools"), list):
             listed += item["tools"]
     return [tool for tool in listed if isinstance(tool, dict)]
@@ -96,7 +96,7 @@ def decode_request(body: Body) -> ChatRequest:
         tool_choice=decode_choice(body.get("tool_choice")),
         parallel_tool_calls=body.get("parallel_tool_calls"),
         stream=bool(body.get("stream")),
-        thinking=_thinking(effort),
+        thinking=thinking_of(effort),
         extra={"responses": extra} if extra else {},
     )
 
@@ -153,9 +153,3 @@ def _reasoning(thinking: Thinking | None, rules: OpenAiRules, rest: Any) -> dict
     if effort is not None and rules.efforts is not None:
         effort = nearest_effort(effort, rules.efforts)
     return {**({"effort": effort} if effort is not None else {}), **(rest or {})}
-
-
-def _thinking(effort: Any) -> Thinking | None:
-    if not isinstance(effort, str):
-        return None
-    return Thinking(mode="disabled") if effort == "none" else Thinking(effort=effort)

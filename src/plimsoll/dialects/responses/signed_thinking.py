@@ -9,6 +9,8 @@ An upstream of this dialect cannot read the item, so it is not sent there.
 import json
 from typing import Any
 
+from plimsoll.messages.untyped import object_of, objects_in
+
 _PREFIX = "plimsoll-thinking:"
 
 
@@ -19,7 +21,7 @@ def sealed(blocks: list[dict[str, Any]]) -> str:
 
 def is_sealed(item: Any) -> bool:
     """Whether a reasoning item contains another provider's thinking."""
-    content = item.get("encrypted_content") if isinstance(item, dict) else None
+    content = object_of(item).get("encrypted_content")
     return isinstance(content, str) and content.startswith(_PREFIX)
 
 
@@ -31,4 +33,4 @@ def blocks_in(item: dict[str, Any]) -> list[dict[str, Any]]:
         blocks = json.loads(item["encrypted_content"].removeprefix(_PREFIX))
     except (ValueError, RecursionError):
         return []
-    return [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+    return objects_in(blocks)

@@ -26,6 +26,7 @@ from plimsoll.dialects.responses.parts import EXTRAS
 from plimsoll.dialects.responses.reply import decode_reply, finish_of, reply_from
 from plimsoll.dialects.usage import usage_from_openai
 from plimsoll.messages import texts_of
+from plimsoll.messages.untyped import object_of, objects_in
 
 Item = dict[str, Any]
 _ENDS = frozenset({"response.completed", "response.incomplete"})
@@ -62,7 +63,7 @@ class ResponsesStreamDecoder(StreamDecoder):
     def _deltas(self, event: str | None, data: dict[str, Any] | None) -> list[Delta]:
         data = data or {}
         kind, response = str(data.get("type")), data.get("response")
-        response = response if isinstance(response, dict) else {}
+        response = object_of(response)
         if kind == "response.created":
             return [Start(str(response.get("id") or ""), str(response.get("model") or ""))]
         if kind in _ENDS:
@@ -146,8 +147,7 @@ class ResponsesStreamDecoder(StreamDecoder):
         """The items of the response: the completed ones, or those that the response lists."""
         if self._items:
             return [self._items[index] for index in sorted(self._items)]
-        listed = self._response.get("output")
-        return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+        return objects_in(self._response.get("output"))
 
 
 def _failure(error: Any) -> Failure:

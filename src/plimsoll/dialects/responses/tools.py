@@ -15,6 +15,7 @@ from typing import Any
 from plimsoll.dialects.request import Tool, ToolChoice
 from plimsoll.dialects.responses.calls import FREE_TEXT, qualified
 from plimsoll.dialects.responses.parts import EXTRAS
+from plimsoll.messages.untyped import list_of
 
 _CALLS = {
     "function": "function_call",
@@ -42,8 +43,7 @@ def decode_choice(choice: Any) -> ToolChoice | None:
     if kind in ("function", "custom"):
         return {"type": "function", "function": {"name": choice.get("name")}}
     if kind == "allowed_tools":
-        listed = choice.get("tools")
-        named = [decode_choice(tool) for tool in (listed if isinstance(listed, list) else ())]
+        named = [decode_choice(tool) for tool in (list_of(choice.get("tools")))]
         return {"type": kind, "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": named}}
     return dict(choice)
 

@@ -18,6 +18,7 @@ from plimsoll.archive.inbox import IncomingMessage
 from plimsoll.errors import PlatformFailed, PlatformRefused
 from plimsoll.gateway.messaging.adapter import Adapter, AllowList, Batch, plain
 from plimsoll.messages.printable import one_line
+from plimsoll.messages.untyped import object_of
 from plimsoll.secrets import MASK, masked
 
 _PAGE = 100  # maximum updates per request
@@ -121,7 +122,7 @@ class TelegramAdapter(Adapter):
             raise PlatformFailed(f"Telegram at {self._base} returned invalid JSON.") from None
         if isinstance(reply, dict) and reply.get("ok"):
             return reply.get("result")
-        raise self._failure(method, answer.status_code, reply if isinstance(reply, dict) else {})
+        raise self._failure(method, answer.status_code, object_of(reply))
 
     def _failure(self, method: str, status: int, reply: Mapping[str, Any]) -> PlatformFailed:
         code = int(reply.get("error_code") or status)

@@ -12,16 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plimsoll.messages import Message
+from plimsoll.messages.untyped import object_of, objects_in, string_of
 from plimsoll.transcripts.formats.format import Record, TranscriptFormat
-from plimsoll.transcripts.formats.log import (
-    assistant,
-    documents,
-    from_log,
-    objects_in,
-    shown,
-    text_in,
-    tool_call,
-)
+from plimsoll.transcripts.formats.log import assistant, documents, from_log, shown, tool_call
 from plimsoll.transcripts.transcript import Transcript
 
 
@@ -35,17 +28,16 @@ class AtifFormat(TranscriptFormat):
     def recognises(self, record: Any) -> bool:
         return (
             isinstance(record, dict)
-            and text_in(record.get("schema_version")).startswith("ATIF")
+            and string_of(record.get("schema_version")).startswith("ATIF")
             and isinstance(record.get("steps"), list)
         )
 
     def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
         for line, record in documents(records, source, self):
-            agent = record.get("agent")
-            agent = agent if isinstance(agent, dict) else {}
+            agent = object_of(record.get("agent"))
             steps = objects_in(record.get("steps"))
-            models = [text_in(part.get("model_name")) for part in (agent, *steps)]
-            session = text_in(record.get("session_id")) or text_in(record.get("trajectory_id"))
+            models = [string_of(part.get("model_name")) for part in (agent, *steps)]
+            session = string_of(record.get("session_id")) or string_of(record.get("trajectory_id"))
             yield from_log(
                 [message for step in steps for message in _messages(step)],
                 source,
@@ -60,8 +52,8 @@ def _messages(step: dict[str, Any]) -> Iterator[Message]:
     text, kind = _text(step.get("message")), step.get("source")
     calls = [
         tool_call(
-            text_in(call.get("tool_call_id")),
-            text_in(call.get("function_name")) or "tool",
+            string_of(call.get("tool_call_id")),
+            string_of(call.get("function_name")) or "tool",
             call.get("arguments"),
         )
         for call in objects_in(step.get("tool_calls"))
@@ -74,7 +66,7 @@ def _messages(step: dict[str, Any]) -> Iterator[Message]:
     results = objects_in(observation.get("results")) if isinstance(observation, dict) else []
     known = {call["id"]: call["function"]["name"] for call in calls}
     for result in results:
-        call_id, content = text_in(result.get("source_call_id")), _text(result.get("content"))
+        call_id, content = string_of(result.get("source_call_id")), _text(result.get("content"))
         if call_id in known:
             yield {"role": "tool", "tool_call_id": call_id, "name": known[call_id], "content": content}
         elif content:
@@ -89,7 +81,7 @@ def _text(content: Any) -> str:
 
 def _part(part: dict[str, Any]) -> str:
     if part.get("type") == "text":
-        return text_in(part.get("text"))
+        return string_of(part.get("text"))
     place = part.get("source")
-    path = text_in(place.get("path")) if isinstance(place, dict) else ""
+    path = string_of(place.get("path")) if isinstance(place, dict) else ""
     return f"[{part.get('type') or 'part'}: {path}]" if path else f"[{part.get('type') or 'part'}]"

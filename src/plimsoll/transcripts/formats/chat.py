@@ -16,6 +16,7 @@ from typing import Any
 from plimsoll.dialects import decode_anthropic_conversation
 from plimsoll.errors import InvalidConversation, TranscriptError
 from plimsoll.messages import Message
+from plimsoll.messages.untyped import objects_in
 from plimsoll.transcripts.formats.format import Record, TranscriptFormat, one_or_lines
 from plimsoll.transcripts.formats.log import checked, named
 from plimsoll.transcripts.transcript import Transcript
@@ -90,8 +91,7 @@ def _is_anthropic_block(block: dict[str, Any]) -> bool:
 
 def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
     """The objects in a message's content."""
-    content = message.get("content")
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return objects_in(message.get("content"))
 
 
 def conversation(value: Any, source: str, line: int | None) -> Transcript:

@@ -21,6 +21,7 @@ from typing import Any
 from plimsoll.dialects import ANTHROPIC, decode_anthropic_conversation
 from plimsoll.errors import TranscriptError
 from plimsoll.messages import Message, tool_calls
+from plimsoll.messages.untyped import list_of
 from plimsoll.transcripts.formats.chat import anthropic_problem
 from plimsoll.transcripts.formats.format import Record, SessionStamp, WritableFormat
 from plimsoll.transcripts.formats.log import from_log, log_records
@@ -113,8 +114,7 @@ class _SessionEntry:
 
     def blocks(self, kind: str) -> Iterator[dict[str, Any]]:
         """The content blocks of one type."""
-        content = self.message["content"]
-        for block in content if isinstance(content, list) else ():
+        for block in list_of(self.message["content"]):
             if block.get("type") == kind:
                 yield block
 

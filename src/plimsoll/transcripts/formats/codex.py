@@ -17,6 +17,7 @@ from typing import Any
 from plimsoll.dialects import RESPONSES
 from plimsoll.dialects.responses.calls import qualified
 from plimsoll.messages import Message, call_ids, text_of
+from plimsoll.messages.untyped import objects_in
 from plimsoll.transcripts.formats.chat import blocks_of
 from plimsoll.transcripts.formats.format import Record, SessionStamp, WritableFormat
 from plimsoll.transcripts.formats.log import from_log, log_records
@@ -271,7 +272,7 @@ def _content(content: Any) -> str | list[dict[str, Any]]:
     """A string if there is only text, parts if there are images."""
     if isinstance(content, str):
         return content
-    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    parts = objects_in(content)
     known = [part for part in map(_part, parts) if part]
     if all(part["type"] == "text" for part in known):
         return "\n".join(part["text"] for part in known)

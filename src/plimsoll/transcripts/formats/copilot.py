@@ -14,16 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plimsoll.messages import Message
+from plimsoll.messages.untyped import object_of, objects_in, string_of
 from plimsoll.transcripts.formats.format import Record, TranscriptFormat
-from plimsoll.transcripts.formats.log import (
-    assistant,
-    from_log,
-    log_records,
-    objects_in,
-    shown,
-    text_in,
-    tool_call,
-)
+from plimsoll.transcripts.formats.log import assistant, from_log, log_records, shown, tool_call
 from plimsoll.transcripts.transcript import Transcript, counted
 
 
@@ -37,14 +30,13 @@ class CopilotFormat(TranscriptFormat):
         return (
             isinstance(record, dict)
             and isinstance(record.get("data"), dict)
-            and text_in(record.get("type")).startswith(("session.", "system.", "user.", "assistant."))
+            and string_of(record.get("type")).startswith(("session.", "system.", "user.", "assistant."))
         )
 
     def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
         log = _EventLog()
         for _, record in log_records(records, source, self):
-            data = record.get("data")
-            log.take(text_in(record.get("type")), data if isinstance(data, dict) else {}, record.get("id"))
+            log.take(string_of(record.get("type")), object_of(record.get("data")), record.get("id"))
         sentences = [f"{counted(log.rewound, 'message', 'messages')} skipped: taken back by the user"]
         notices = sentences if log.rewound else []
         messages = [message for _, message in log.messages]
@@ -64,11 +56,11 @@ class _EventLog:
     def take(self, kind: str, data: dict[str, Any], event: Any) -> None:
         if kind == "session.start":
             context = data.get("context")
-            self.session = text_in(data.get("sessionId")) or None
-            self.model = text_in(data.get("selectedModel")) or None
-            self.project = text_in(context.get("cwd")) or None if isinstance(context, dict) else None
+            self.session = string_of(data.get("sessionId")) or None
+            self.model = string_of(data.get("selectedModel")) or None
+            self.project = string_of(context.get("cwd")) or None if isinstance(context, dict) else None
         elif kind == "session.model_change":
-            self.model = text_in(data.get("newModel")) or self.model
+            self.model = string_of(data.get("newModel")) or self.model
         elif kind == "session.snapshot_rewind":
             self._rewind(data.get("upToEventId"))
         elif (message := _message(kind, data)) is not None:
@@ -82,17 +74,19 @@ class _EventLog:
 
 
 def _message(kind: str, data: dict[str, Any]) -> Message | None:
-    content = text_in(data.get("content"))
+    content = string_of(data.get("content"))
     if kind == "system.message" and content:
         return {"role": "system", "content": content}
     if kind == "user.message" and content:
-        source = text_in(data.get("source"))
+        source = string_of(data.get("source"))
         typed: Message = {"role": "user", "content": content}
         return {**typed, "name": "meta"} if source and source != "user" else typed
     if kind == "assistant.message":
         calls = [
             tool_call(
-                text_in(call.get("toolCallId")), text_in(call.get("name")) or "tool", call.get("arguments")
+                string_of(call.get("toolCallId")),
+                string_of(call.get("name")) or "tool",
+                call.get("arguments"),
             )
             for call in objects_in(data.get("toolRequests"))
         ]
@@ -109,7 +103,7 @@ def _result(data: dict[str, Any]) -> Message:
         output = error.get("message") if isinstance(error, dict) else error
     message: Message = {
         "role": "tool",
-        "tool_call_id": text_in(data.get("toolCallId")),
+        "tool_call_id": string_of(data.get("toolCallId")),
         "content": shown(output),
     }
     return {**message, "is_error": True} if failed else message

@@ -17,8 +17,9 @@ from typing import Any
 from plimsoll.dialects import GEMINI
 from plimsoll.dialects.gemini import decode_contents
 from plimsoll.messages import Message, text_of
+from plimsoll.messages.untyped import objects_in
 from plimsoll.transcripts.formats.format import Record, SessionStamp, WritableFormat
-from plimsoll.transcripts.formats.log import from_log, log_records, objects_in
+from plimsoll.transcripts.formats.log import from_log, log_records
 from plimsoll.transcripts.transcript import Transcript, counted
 
 _REPLY = "gemini"  # the type of the model's messages

@@ -91,21 +91,11 @@ def assistant(text: str, calls: list[dict[str, Any]]) -> Message:
     return {"role": "assistant", "content": text or None, "tool_calls": calls}
 
 
-def text_in(value: Any) -> str:
-    """The value if it is a string; otherwise the empty string."""
-    return value if isinstance(value, str) else ""
-
-
 def shown(value: Any) -> str:
     """A result as text: a string unchanged, null as the empty string, anything else as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def objects_in(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list; empty if the value is not a list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def named(value: Any) -> str:

@@ -9,16 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plimsoll.messages import Message, Part
+from plimsoll.messages.untyped import object_of, objects_in, string_of
 from plimsoll.transcripts.formats.format import Record, TranscriptFormat
-from plimsoll.transcripts.formats.log import (
-    assistant,
-    documents,
-    from_log,
-    objects_in,
-    shown,
-    text_in,
-    tool_call,
-)
+from plimsoll.transcripts.formats.log import assistant, documents, from_log, shown, tool_call
 from plimsoll.transcripts.transcript import Transcript
 
 _UNFINISHED = "[The tool did not finish]"
@@ -42,21 +35,20 @@ class OpenCodeFormat(TranscriptFormat):
     def read(self, records: Iterable[Record], source: str) -> Iterator[Transcript]:
         for line, record in documents(records, source, self):
             info, messages = record.get("info") or {}, objects_in(record.get("messages"))
-            models = [text_in(_info(message).get("modelID")) for message in messages]
+            models = [string_of(_info(message).get("modelID")) for message in messages]
             yield from_log(
                 [canonical for message in messages for canonical in _messages(message)],
                 source,
                 self,
-                text_in(info.get("id")) or None,
+                string_of(info.get("id")) or None,
                 next((model for model in reversed(models) if model), None),
-                project=text_in(info.get("directory")) or None,
+                project=string_of(info.get("directory")) or None,
                 line=line,
             )
 
 
 def _info(message: dict[str, Any]) -> dict[str, Any]:
-    info = message.get("info")
-    return info if isinstance(info, dict) else {}
+    return object_of(message.get("info"))
 
 
 def _messages(message: dict[str, Any]) -> Iterator[Message]:
@@ -68,7 +60,7 @@ def _messages(message: dict[str, Any]) -> Iterator[Message]:
     texts: list[str] = []
     tools: list[dict[str, Any]] = []
     for part in parts:
-        if part.get("type") == "text" and text_in(part.get("text")):
+        if part.get("type") == "text" and string_of(part.get("text")):
             if tools:
                 yield from _answer(texts, tools)
                 texts, tools = [], []
@@ -86,12 +78,12 @@ def _user_messages(parts: list[dict[str, Any]]) -> Iterator[Message]:
     """The user's text, and the text that OpenCode added to it."""
     content: list[Part] = []
     for part in parts:
-        if part.get("type") == "text" and text_in(part.get("text")):
+        if part.get("type") == "text" and string_of(part.get("text")):
             if part.get("synthetic") is True:
                 yield {"role": "user", "name": "meta", "content": part["text"]}
             else:
                 content.append({"type": "text", "text": part["text"]})
-        elif part.get("type") == "file" and text_in(part.get("url")).startswith("data:image/"):
+        elif part.get("type") == "file" and string_of(part.get("url")).startswith("data:image/"):
             content.append({"type": "image_url", "image_url": {"url": part["url"]}})
     if len(content) == 1 and content[0]["type"] == "text":
         yield {"role": "user", "content": content[0]["text"]}
@@ -103,11 +95,10 @@ def _answer(texts: list[str], tools: list[dict[str, Any]]) -> Iterator[Message]:
     results: list[Message] = []
     calls = []
     for part in tools:
-        state = part.get("state")
-        state = state if isinstance(state, dict) else {}
+        state = object_of(part.get("state"))
         call_id, name = (
-            text_in(part.get("callID")) or text_in(part.get("id")),
-            text_in(part.get("tool")) or "tool",
+            string_of(part.get("callID")) or string_of(part.get("id")),
+            string_of(part.get("tool")) or "tool",
         )
         calls.append(tool_call(call_id, name, state.get("input")))
         is_error = state.get("status") == "error"
@@ -124,6 +115,6 @@ def _result_content(output: str, attachments: Any) -> str | list[Part]:
     images: list[Part] = [
         {"type": "image_url", "image_url": {"url": attachment["url"]}}
         for attachment in objects_in(attachments)
-        if text_in(attachment.get("url")).startswith("data:image/")
+        if string_of(attachment.get("url")).startswith("data:image/")
     ]
     return [{"type": "text", "text": output}, *images] if images else output

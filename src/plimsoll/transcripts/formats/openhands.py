@@ -15,16 +15,9 @@ from itertools import chain
 from typing import Any
 
 from plimsoll.messages import Message, Part
+from plimsoll.messages.untyped import list_of, object_of, objects_in, string_of
 from plimsoll.transcripts.formats.format import Record, TranscriptFormat
-from plimsoll.transcripts.formats.log import (
-    assistant,
-    from_log,
-    log_records,
-    objects_in,
-    shown,
-    text_in,
-    tool_call,
-)
+from plimsoll.transcripts.formats.log import assistant, from_log, log_records, shown, tool_call
 from plimsoll.transcripts.transcript import Transcript, counted
 
 _RESULTS = frozenset({"ObservationEvent", "AgentErrorEvent", "UserRejectObservation"})
@@ -71,7 +64,7 @@ class _ConversationLog:
             self.messages.append(_result(event))
         elif kind == "SystemPromptEvent":
             prompt = event.get("system_prompt")
-            text = text_in(prompt.get("text")) if isinstance(prompt, dict) else text_in(prompt)
+            text = string_of(prompt.get("text")) if isinstance(prompt, dict) else string_of(prompt)
             if text:
                 self.messages.append({"role": "system", "content": text})
         elif kind == "MessageEvent" and isinstance(message := event.get("llm_message"), dict):
@@ -82,33 +75,31 @@ class _ConversationLog:
             self.condensed += 1
 
     def _action(self, event: dict[str, Any]) -> None:
-        asked = event.get("tool_call")
-        asked = asked if isinstance(asked, dict) else {}
+        asked = object_of(event.get("tool_call"))
         call = tool_call(
-            text_in(event.get("tool_call_id")) or text_in(asked.get("id")),
-            text_in(event.get("tool_name")) or text_in(asked.get("name")) or "tool",
+            string_of(event.get("tool_call_id")) or string_of(asked.get("id")),
+            string_of(event.get("tool_name")) or string_of(asked.get("name")) or "tool",
             asked.get("arguments", event.get("action")),
         )
-        response = text_in(event.get("llm_response_id")) or None
+        response = string_of(event.get("llm_response_id")) or None
         if response is not None and response == self._response:
             last = self.messages[self._answer]
             self.messages[self._answer] = {**last, "tool_calls": [*last["tool_calls"], call]}
             return
         thought = _content(event.get("thought"))
         self._response, self._answer = response, len(self.messages)
-        self.messages.append(assistant(thought if isinstance(thought, str) else "", [call]))
+        self.messages.append(assistant(string_of(thought), [call]))
 
 
 def _result(event: dict[str, Any]) -> Message:
-    seen = event.get("observation")
-    seen = seen if isinstance(seen, dict) else {}
+    seen = object_of(event.get("observation"))
     content = _content(seen.get("content")) or shown(event.get("error") or event.get("rejection_reason"))
     message: Message = {
         "role": "tool",
-        "tool_call_id": text_in(event.get("tool_call_id")),
+        "tool_call_id": string_of(event.get("tool_call_id")),
         "content": content,
     }
-    if name := text_in(event.get("tool_name")):
+    if name := string_of(event.get("tool_name")):
         message["name"] = name
     failed = seen.get("is_error") is True or event["kind"] != "ObservationEvent"
     return {**message, "is_error": True} if failed else message
@@ -120,10 +111,9 @@ def _content(content: Any) -> str | list[Part]:
         return content
     parts: list[Part] = []
     for part in objects_in(content):
-        if text := text_in(part.get("text")):
+        if text := string_of(part.get("text")):
             parts.append({"type": "text", "text": text})
-        urls = part.get("image_urls")
-        for url in urls if isinstance(urls, list) else ():
+        for url in list_of(part.get("image_urls")):
             parts.append({"type": "image_url", "image_url": {"url": str(url)}})
     if all(part["type"] == "text" for part in parts):
         return "\n".join(part["text"] for part in parts)

@@ -12,8 +12,9 @@ from typing import Any
 
 from plimsoll.errors import TranscriptError
 from plimsoll.messages import Message
+from plimsoll.messages.untyped import object_of, objects_in, string_of
 from plimsoll.transcripts.formats.format import Record, TranscriptFormat
-from plimsoll.transcripts.formats.log import from_log, named, objects_in, shown, text_in, tool_call
+from plimsoll.transcripts.formats.log import from_log, named, shown, tool_call
 from plimsoll.transcripts.transcript import Transcript
 
 _ROLES = {
@@ -33,8 +34,7 @@ class ShareGptFormat(TranscriptFormat):
     one_per_record = True
 
     def recognises(self, record: Any) -> bool:
-        first = record[0] if isinstance(record, list) and record else record
-        turns = first.get("conversations") if isinstance(first, dict) else None
+        turns = object_of(record[0] if isinstance(record, list) and record else record).get("conversations")
         return isinstance(turns, list) and all(
             isinstance(turn, dict) and "from" in turn for turn in turns[:2]
         )
@@ -54,11 +54,11 @@ class ShareGptFormat(TranscriptFormat):
 
 
 def _messages(value: dict[str, Any], where: str) -> Iterator[Message]:
-    if system := text_in(value.get("system")):
+    if system := string_of(value.get("system")):
         yield {"role": "system", "content": system}
     waiting: list[dict[str, Any]] = []  # unanswered calls
     for number, turn in enumerate(objects_in(value["conversations"]), start=1):
-        speaker, text = text_in(turn.get("from")), shown(turn.get("value"))
+        speaker, text = string_of(turn.get("from")), shown(turn.get("value"))
         if speaker in _CALLS:
             waiting = list(_calls(text, number))
             yield {"role": "assistant", "content": None, "tool_calls": waiting}
@@ -84,5 +84,5 @@ def _calls(text: str, number: int) -> Iterator[dict[str, Any]]:
         found = None
     calls = [item for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict)]
     for place, call in enumerate(calls or [{"name": "tool", "arguments": {"input": text}}]):
-        name = text_in(call.get("name")) or "tool"
+        name = string_of(call.get("name")) or "tool"
         yield tool_call(f"call_{number}_{place}", name, call.get("arguments", call.get("parameters")))

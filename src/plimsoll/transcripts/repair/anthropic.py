@@ -15,6 +15,7 @@ from typing import Any
 from plimsoll.dialects.blocks.arguments import input_of
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES
 from plimsoll.dialects.blocks.tool_ids import CallIds, legal_id
+from plimsoll.messages.untyped import list_of, objects_in, string_of
 from plimsoll.transcripts.portable import legal_name
 from plimsoll.transcripts.repair.findings import MISSING_RESULT, OPENING, FindingList, shown_value
 from plimsoll.transcripts.repair.images import ANTHROPIC_IMAGES, image_problem
@@ -88,7 +89,7 @@ def _without_system_roles(
 def _system_blocks(system: Any) -> list[Block]:
     if isinstance(system, str):
         return [{"type": "text", "text": system}] if system.strip() else []
-    return [block for block in system if isinstance(block, dict)] if isinstance(system, list) else []
+    return objects_in(system)
 
 
 def _with_system(body: dict[str, Any], found: FindingList) -> dict[str, Any]:
@@ -142,8 +143,7 @@ def _call(block: Block, place: str, ids: CallIds, found: FindingList) -> Block:
             place, f"the tool name {shown_value(name)} is illegal", f"Renamed it to {repaired['name']!r}"
         )
     if not isinstance(block.get("input"), dict):
-        arguments = block.get("input")
-        repaired["input"] = input_of(arguments if isinstance(arguments, str) else "")
+        repaired["input"] = input_of(string_of(block.get("input")))
         found.add(place, f"the input of the call {new_id!r} is not an object", "Wrapped it in one")
     return repaired
 
@@ -213,7 +213,7 @@ def _open_calls(messages: list[WireMessage]) -> list[str]:
 
 def _blocks(message: WireMessage, kind: str) -> list[Block]:
     """The blocks of one type."""
-    blocks = message["content"] if isinstance(message["content"], list) else ()
+    blocks = list_of(message["content"])
     return [block for block in blocks if block.get("type") == kind]
 
 

@@ -8,6 +8,8 @@ from plimsoll.messages.repair import STUB_RESULT
 MISSING_RESULT = STUB_RESULT
 OPENING = "[The conversation begins with the assistant's message.]"
 
+_LONGEST = 40  # characters of a shown value
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -32,7 +34,7 @@ class FindingList:
         self.found.append(Finding(place, problem, repair))
 
 
-def shown_value(value: Any, longest: int = 40) -> str:
+def shown_value(value: Any) -> str:
     """A value, shortened for an error message."""
     text = repr(value)
-    return text if len(text) <= longest else f"{text[:longest]}…"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

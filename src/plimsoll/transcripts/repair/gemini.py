@@ -13,6 +13,7 @@ from typing import Any
 from plimsoll.dialects.gemini.rules import rules_for
 from plimsoll.dialects.gemini.signatures import SKIP
 from plimsoll.dialects.gemini.spelling import camel_cased
+from plimsoll.messages.untyped import list_of
 from plimsoll.transcripts.portable import legal_name
 from plimsoll.transcripts.repair.findings import MISSING_RESULT, OPENING, FindingList, shown_value
 from plimsoll.transcripts.repair.images import GEMINI_IMAGES, image_problem
@@ -28,8 +29,7 @@ _ROLES = {
 
 def repair_gemini(body: dict[str, Any], found: FindingList, is_portable: bool, model: str) -> dict[str, Any]:
     """The body with contents that Google accepts."""
-    listed = body.get("contents")
-    contents = _sound(listed if isinstance(listed, list) else [], found)
+    contents = _sound(list_of(body.get("contents")), found)
     if is_portable:
         contents = [_unsigned(content, index, found) for index, content in enumerate(contents)]
     contents = _paired(contents, found)
@@ -52,7 +52,7 @@ def _sound(turns: list[Any], found: FindingList) -> list[Content]:
             found.add(place, f"the role {shown_value(role)} is unknown", f"Changed it to {new}")
             content = {**content, "role": new}
         parts = content.get("parts")
-        listed = parts if isinstance(parts, list) else []
+        listed = list_of(parts)
         kept = [new for part in listed for new in _part(part, place, found)]
         if kept:
             contents.append(content if kept == parts else {**content, "parts": kept})

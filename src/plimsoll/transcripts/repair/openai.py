@@ -11,6 +11,7 @@ from typing import Any
 
 from plimsoll.dialects.openai.messages import encode_messages
 from plimsoll.messages import Message, parts_of, repair, tool_calls, validate
+from plimsoll.messages.untyped import object_of
 from plimsoll.transcripts.portable import legal_name
 from plimsoll.transcripts.repair.findings import FindingList, shown_value
 from plimsoll.transcripts.repair.images import OPENAI_IMAGES, url_problem
@@ -104,8 +105,7 @@ def _with_calls(message: Message, place: str, ids: _CallNames, found: FindingLis
 
 
 def _call(call: dict[str, Any], place: str, ids: _CallNames, found: FindingList) -> dict[str, Any]:
-    function = call.get("function")
-    function = function if isinstance(function, dict) else {}
+    function = object_of(call.get("function"))
     old, name, arguments = str(call.get("id") or ""), function.get("name"), function.get("arguments")
     new = ids.add(old)
     if new != call.get("id"):

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from plimsoll.messages.untyped import list_of
 from plimsoll.transcripts.repair.findings import FindingList, shown_value
 
 # Role names that other tools use.
@@ -16,7 +17,7 @@ _SYNONYMS = {
 def sound_messages(messages: Any, found: FindingList, roles: tuple[str, ...]) -> list[dict[str, Any]]:
     """The messages as objects with one of the roles, and content that is text or a list of typed objects."""
     valid: list[dict[str, Any]] = []
-    for index, message in enumerate(messages if isinstance(messages, list) else []):
+    for index, message in enumerate(list_of(messages)):
         place = f"message {index + 1}"
         if not isinstance(message, dict):
             text = message if isinstance(message, str) and message.strip() else ""

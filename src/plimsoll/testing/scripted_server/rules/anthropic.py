@@ -10,8 +10,9 @@ from typing import Any
 
 from plimsoll.dialects.anthropic import rules_for
 from plimsoll.messages import validate
+from plimsoll.messages.untyped import objects_in
 from plimsoll.testing.scripted_server.rules.anthropic_history import history_refusals
-from plimsoll.testing.scripted_server.rules.anthropic_markers import blocks_of, marker_refusals
+from plimsoll.testing.scripted_server.rules.anthropic_markers import marker_refusals
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
@@ -66,7 +67,7 @@ def refusals(checked: CheckedRequest) -> Iterator[Refusal]:
 
 
 def _tools(checked: CheckedRequest) -> Iterator[Refusal]:
-    tools = blocks_of(checked.body.get("tools"))
+    tools = objects_in(checked.body.get("tools"))
     for index, tool in enumerate(tools):
         if tool.get("type") not in (None, "custom"):
             continue  # a server tool
@@ -81,7 +82,7 @@ def _tools(checked: CheckedRequest) -> Iterator[Refusal]:
 
 def _tool_choice(checked: CheckedRequest) -> Iterator[Refusal]:
     choice = checked.body.get("tool_choice")
-    names = [tool.get("name") for tool in blocks_of(checked.body.get("tools"))]
+    names = [tool.get("name") for tool in objects_in(checked.body.get("tools"))]
     if choice is None:
         return
     if not isinstance(choice, dict):

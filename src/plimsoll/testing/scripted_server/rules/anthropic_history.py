@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES
-from plimsoll.testing.scripted_server.rules.anthropic_markers import blocks_of
+from plimsoll.messages.untyped import object_of, objects_in
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.images import anthropic_images
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
@@ -82,17 +82,17 @@ def _texts(content: Any) -> Iterator[str]:
     """The texts in content, including tool results; an empty string counts as no content."""
     if isinstance(content, str) and content:
         yield content
-    for block in blocks_of(content):
+    for block in objects_in(content):
         if block.get("type") == "text":
             yield str(block.get("text") or "")
         elif block.get("type") == "tool_result":
-            yield from _texts(blocks_of(block.get("content")))
+            yield from _texts(objects_in(block.get("content")))
 
 
 def _calls(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
     seen: set[str] = set()
     for place, message in enumerate(messages):
-        for index, block in enumerate(blocks_of(message["content"])):
+        for index, block in enumerate(objects_in(message["content"])):
             if block.get("type") != "tool_use":
                 continue
             path, call_id = f"messages.{place}.content.{index}", str(block.get("id"))
@@ -144,7 +144,7 @@ def _unasked(place: int, results: list[tuple[int, str]], call_ids: list[str]) ->
 
 def _ids_in(message: dict[str, Any], kind: str, field: str) -> list[tuple[int, str]]:
     """The ids in a message's blocks of one kind, each with its block's position."""
-    blocks = enumerate(blocks_of(message["content"]))
+    blocks = enumerate(objects_in(message["content"]))
     return [(index, str(block.get(field))) for index, block in blocks if block.get("type") == kind]
 
 
@@ -153,7 +153,7 @@ def _thinking(messages: list[dict[str, Any]], checked: CheckedRequest) -> Iterat
         return
     latest = max((i for i, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
     for place, message in enumerate(messages):
-        blocks = blocks_of(message["content"])
+        blocks = objects_in(message["content"])
         for index, block in enumerate(blocks):
             if block.get("type") in THINKING_TYPES:
                 yield from _block(
@@ -187,7 +187,7 @@ def _taken_out(messages: list[dict[str, Any]], latest: int, checked: CheckedRequ
     thinking = checked.request.thinking
     if thinking is None or thinking.mode != "enabled" or latest != len(messages) - 2:
         return
-    blocks = blocks_of(messages[latest]["content"])
+    blocks = objects_in(messages[latest]["content"])
     calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
     if calls and checked.memory.thought_before(calls[0]) and blocks[0].get("type") not in THINKING_TYPES:
         yield bad(
@@ -198,8 +198,7 @@ def _taken_out(messages: list[dict[str, Any]], latest: int, checked: CheckedRequ
 
 
 def _bindings(messages: list[dict[str, Any]], checked: CheckedRequest) -> Iterator[Refusal]:
-    wanted = checked.body.get("thinking")
-    binding = wanted.get("block_binding") if isinstance(wanted, dict) else None
+    binding = object_of(checked.body.get("thinking")).get("block_binding")
     drops = isinstance(binding, dict) and binding.get("prefix_mismatch_behavior") == "drop_block"
     if not checked.card.preserved_thinking or drops:
         return
@@ -209,6 +208,6 @@ def _bindings(messages: list[dict[str, Any]], checked: CheckedRequest) -> Iterat
         place = [
             i for i, message in enumerate(messages) if message["role"] == "assistant" and message["content"]
         ][spoken]
-        blocks = blocks_of(messages[place]["content"])
+        blocks = objects_in(messages[place]["content"])
         index = next(i for i, block in enumerate(blocks) if block.get("type") in THINKING_TYPES)
         yield bad(f"messages.{place}.content.{index}: {_BOUND}")

@@ -5,6 +5,7 @@ from typing import Any
 
 from plimsoll.caching import MAX_BREAKPOINTS
 from plimsoll.dialects.blocks.assistant import THINKING_TYPES
+from plimsoll.messages.untyped import objects_in
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 MARKER = "cache_control"
@@ -43,18 +44,13 @@ def _field(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def blocks_of(content: Any) -> list[dict[str, Any]]:
-    """The blocks of list content; empty for a string."""
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
 def _places(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for index, tool in enumerate(blocks_of(body.get("tools"))):
+    for index, tool in enumerate(objects_in(body.get("tools"))):
         yield f"tools.{index}", tool
-    for index, block in enumerate(blocks_of(body.get("system"))):
+    for index, block in enumerate(objects_in(body.get("system"))):
         yield f"system.{index}", block
-    for number, message in enumerate(blocks_of(body.get("messages"))):
-        for index, block in enumerate(blocks_of(message.get("content"))):
+    for number, message in enumerate(objects_in(body.get("messages"))):
+        for index, block in enumerate(objects_in(message.get("content"))):
             yield f"messages.{number}.content.{index}", block
 
 
@@ -62,7 +58,7 @@ def _inside_results(body: dict[str, Any]) -> Iterator[Refusal]:
     """Blocks inside a tool result cannot be marked; only the whole result can."""
     for path, block in _places(body):
         if block.get("type") == "tool_result":
-            for index, inner in enumerate(blocks_of(block.get("content"))):
+            for index, inner in enumerate(objects_in(block.get("content"))):
                 if inner.get(MARKER) is not None:
                     where = f"{path}.tool_result.content.{index}.{inner.get('type')}"
                     yield bad(f"{where}.cache_control: Extra inputs are not permitted")

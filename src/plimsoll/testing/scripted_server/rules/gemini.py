@@ -6,6 +6,7 @@ from typing import Any
 
 from plimsoll.dialects.gemini.rules import rules_for
 from plimsoll.dialects.gemini.spelling import camel_cased
+from plimsoll.messages.untyped import object_of
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.images import gemini_images
 from plimsoll.testing.scripted_server.rules.refusal import Refusal
@@ -36,8 +37,7 @@ def shape_refusals(body: dict[str, Any], counts_only: bool) -> Iterator[Refusal]
     for name in body:
         if name not in _FIELDS:
             yield _bad(f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.')
-    request = body.get("generateContentRequest", body) if counts_only else body
-    contents = request.get("contents") if isinstance(request, dict) else None
+    contents = object_of(body.get("generateContentRequest", body) if counts_only else body).get("contents")
     if not isinstance(contents, list) or not contents:
         yield _bad("* GenerateContentRequest.contents: contents is not specified\n")
         return

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from plimsoll.messages.untyped import list_of, object_of
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
 
 _IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -45,14 +46,14 @@ def gemini_images(contents: list[dict[str, Any]]) -> Iterator[Refusal]:
     """Inline images in Google's contents."""
     for content in contents:
         for part in content["parts"]:
-            data = part.get("inlineData") if isinstance(part, dict) else None
+            data = object_of(part).get("inlineData")
             kind = str(data.get("mimeType")) if isinstance(data, dict) else ""
             if kind.startswith("image/") and kind not in _GOOGLE:
                 yield Refusal(400, "INVALID_ARGUMENT", f"Unsupported MIME type: {kind}")
 
 
 def _anthropic_blocks(path: str, content: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    for index, block in enumerate(content if isinstance(content, list) else ()):
+    for index, block in enumerate(list_of(content)):
         if isinstance(block, dict):
             yield f"{path}.{index}", block
             if block.get("type") == "tool_result":

@@ -7,6 +7,7 @@ from typing import Any
 
 from plimsoll.dialects.openai.request import limit_key
 from plimsoll.messages import Violation, answered_id, call_ids, tool_calls, validate
+from plimsoll.messages.untyped import object_of
 from plimsoll.testing.scripted_server.rules.anthropic_markers import marker_refusals
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.images import openai_images
@@ -184,8 +185,7 @@ def _tool_names(tools: Any) -> list[Any]:
 
 
 def _function_name(tool: Any) -> Any:
-    function = tool.get("function") if isinstance(tool, dict) else None
-    return function.get("name") if isinstance(function, dict) else None
+    return object_of(object_of(tool).get("function")).get("name")
 
 
 def _limits(checked: CheckedRequest) -> Iterator[Refusal]:

@@ -10,6 +10,7 @@ from plimsoll.dialects.responses.items import is_of_answer
 from plimsoll.dialects.responses.outputs import is_output
 from plimsoll.dialects.responses.request import input_items
 from plimsoll.errors import InvalidConversation
+from plimsoll.messages.untyped import list_of, object_of
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.images import openai_images
 from plimsoll.testing.scripted_server.rules.refusal import Refusal, bad
@@ -113,7 +114,7 @@ def _message(item: Item, place: str) -> Iterator[Refusal]:
             "missing_required_parameter",
         )
     refused = ("input_text", "input_image") if role == "assistant" else ("output_text",)
-    for part_index, part in enumerate(content if isinstance(content, list) else ()):
+    for part_index, part in enumerate(list_of(content)):
         if isinstance(part, dict) and part.get("type") in refused:
             text = f"Invalid value: '{part['type']}'. Supported values are: {_accepted_parts(role)}."
             yield bad(text, f"{place}.content[{part_index}]", "invalid_value")
@@ -185,7 +186,7 @@ def _limits(checked: CheckedRequest) -> Iterator[Refusal]:
 
 def _effort(checked: CheckedRequest) -> Iterator[Refusal]:
     card, reasoning = checked.card, checked.body.get("reasoning")
-    effort = reasoning.get("effort") if isinstance(reasoning, dict) else None
+    effort = object_of(reasoning).get("effort")
     if card.family != "gpt":
         return
     if effort is not None and effort not in (card.efforts or ()):
