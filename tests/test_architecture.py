@@ -34,7 +34,7 @@ ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 # The same rule inside the large packages: rows of folders and files. A key may be a folder, "gateway/dropin".
 INNER_ROWS = {
     "gateway": [
-        {"asgi", "runtime_options"},
+        {"asgi", "runtime_options", "client_lines"},
         {"http"},
         {"telemetry", "upstream"},
         {"access"},

@@ -17,7 +17,7 @@ import psutil
 import pytest
 from clients import AnthropicClient, converse, http, model
 
-from plimsoll.terminal.gateway_clients import client_address
+from plimsoll.gateway.client_lines import client_address
 from plimsoll.testing.scripted_server import ScriptedServer
 
 PROGRAM = str(Path(sys.executable).parent / "plimsoll")
@@ -97,15 +97,24 @@ def test_a_port_in_use_is_a_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_the_lines_for_clients_appear_only_when_the_port_is_bound(tmp_path: Path) -> None:
+    _, done = on_a_taken_port(tmp_path)
+    assert done.stderr.startswith("Starting on 127.0.0.1 port ")
+    assert "Point a client at it" not in done.stderr
+
+
 def test_the_command_shows_a_line_to_copy_for_each_client(tmp_path: Path) -> None:
-    port, done = on_a_taken_port(tmp_path)
-    lines = [line for line in done.stderr.splitlines() if "  # " in line]
+    with ScriptedServer(model) as server, started(server, tmp_path) as (url, process):
+        assert process.stderr is not None
+        before = "".join(iter(process.stderr.readline, "Point a client at it:\n"))
+        lines = [process.stderr.readline().rstrip("\n") for _ in range(6)]
+    assert "  # " not in before
     names = [line.split("  # ")[1] for line in lines]
     assert names == ["Claude Code", "Codex", "Gemini CLI", "aider", "OpenAI SDKs", "Anthropic SDKs"]
     assert max(map(len, lines)) <= 80
     for line in lines:
         words = shlex.split(line, comments=True)  # what a shell makes of the whole line
-        assert f"http://127.0.0.1:{port}" in " ".join(words)
+        assert url in " ".join(words)
         assert "#" not in words
 
 

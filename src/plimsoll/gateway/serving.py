@@ -26,6 +26,7 @@ from plimsoll.config import Settings, load_settings, plimsoll_home
 from plimsoll.errors import UserError, advice_on
 from plimsoll.gateway.access.key_policy import KeyPolicy
 from plimsoll.gateway.app import app_from_config
+from plimsoll.gateway.client_lines import client_address, client_lines
 from plimsoll.gateway.http.protocol import LimitedProtocol
 from plimsoll.gateway.messaging.accounts import configured
 from plimsoll.gateway.runtime_options import RuntimeOptions
@@ -47,6 +48,8 @@ def serve(flags: Mapping[str, Any], options: RuntimeOptions) -> None:
         print(_folded(f"  {line}"), file=sys.stderr, flush=True)
     _raise_file_limit()
     listening = _listening(gateway.host, gateway.port)
+    # From here on, the system queues connections: a client may be started before the workers are ready.
+    print(*client_lines(client_address(gateway.host, gateway.port)), sep="\n", file=sys.stderr, flush=True)
     config = uvicorn.Config(
         partial(app_from_config, flags, options),
         factory=True,

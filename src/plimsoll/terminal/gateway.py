@@ -14,7 +14,6 @@ from plimsoll.config import load_settings
 from plimsoll.errors import UserError
 from plimsoll.installation import install_command
 from plimsoll.plugins import COMPRESSOR
-from plimsoll.terminal.gateway_clients import client_address, client_lines
 from plimsoll.terminal.gateway_keys import keys
 from plimsoll.terminal.prose import show_notice, show_sentence
 
@@ -51,9 +50,9 @@ def gateway(ctx: click.Context, host: str | None, port: int | None, workers: int
         show_notice(notice)
     section = loaded.settings.gateway
     host, port, workers = host or section.host, port or section.port, workers or section.workers
-    address = client_address(host, port)
-    click.echo(f"Starting on {address} with {workers} process{'es' if workers > 1 else ''}.", err=True)
-    click.echo("\n".join(client_lines(address)), err=True)
+    click.echo(
+        f"Starting on {host} port {port} with {workers} process{'es' if workers > 1 else ''}.", err=True
+    )
     engine = loaded.settings.context.engine
     if engine != COMPRESSOR:
         show_sentence(

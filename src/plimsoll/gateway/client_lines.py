@@ -21,9 +21,8 @@ def client_address(host: str, port: int) -> str:
 
 def client_lines(address: str) -> Iterator[str]:
     """The command line for each client."""
-    clients = tomllib.loads(files("plimsoll.terminal").joinpath("gateway_clients.toml").read_text("utf-8"))[
-        "client"
-    ]
+    text = files("plimsoll.gateway").joinpath("client_lines.toml").read_text("utf-8")
+    clients = tomllib.loads(text)["client"]
     lines = [(client["line"].format(url=address), client["name"]) for client in clients]
     widest = max(len(line) for line, _ in lines)
     yield "Point a client at it:"
