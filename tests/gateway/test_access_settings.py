@@ -57,14 +57,14 @@ def test_host_port_and_workers_are_where_the_gateway_listens(tmp_path: Path) -> 
     port = free_port("127.0.0.2")
     running = started(tmp_path, f"gateway:\n  host: 127.0.0.2\n  port: {port}\n  workers: 2\n")
     wait_until_healthy(f"http://127.0.0.2:{port}", running)
-    assert f"http://127.0.0.2:{port} with 2 processes" in ended(running)
+    assert f"on 127.0.0.2 port {port} with 2 processes" in ended(running)
 
 
 def test_a_flag_outranks_the_setting(tmp_path: Path) -> None:
     port = free_port()
     running = started(tmp_path, "gateway:\n  port: 1\n  workers: 2\n", "--port", str(port), "--workers", "1")
     wait_until_healthy(f"http://127.0.0.1:{port}", running)
-    assert f":{port} with 1 process." in ended(running)
+    assert f"port {port} with 1 process." in ended(running)
 
 
 def test_receive_seconds_ends_a_request_that_does_not_arrive(tmp_path: Path) -> None:
