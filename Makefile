@@ -11,7 +11,7 @@ WITH_PROGRAMS := tests/terminal/test_tour.py tests/terminal/test_chat_in_a_termi
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test peers test-peers lint format bench bench-quality docs clean
+.PHONY: help run test peers test-peers screens lint format bench bench-quality docs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -31,6 +31,11 @@ peers: $(VENV)/.dev  ## install the real clients of tests/peers/peers.toml into 
 
 test-peers: $(VENV)/.dev $(VENV)/.docs  ## run real clients, terminals and the site's search; first install the clients with make peers
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/peers $(WITH_PROGRAMS)
+
+# The tests that compare a picture with its screen fail until the picture is written, so their result is not asked for.
+screens: $(VENV)/.dev  ## keep every screen of the chat and the commands in .local/screens, and record the pictures of the docs
+	-$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(wildcard tests/peers/test_*_screens.py)
+	$(BIN)/python site/record.py
 
 lint: $(VENV)/.dev  ## style and types
 	$(BIN)/ruff check .
@@ -55,7 +60,6 @@ docs: $(VENV)/.docs  ## write the generated parts of docs/ anew and build the si
 	$(BIN)/python bench/walkthroughs.py
 	$(BIN)/python bench/gallery.py
 	$(BIN)/python site/pictures.py
-	@if command -v tmux >/dev/null; then $(BIN)/python site/record.py; else echo "no tmux: pictures of screens are as they were"; fi
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The site is in build/site. To read it: $(BIN)/python -m http.server -d build/site"
 

@@ -253,7 +253,7 @@ def test_the_picture_of_the_readme_shows_what_the_tour_shows(tmp_path):
         f"{report.tokens_before:,}",
         f"{report.tokens_after:,}",
     ):
-        assert shown.replace(" ", "&#160;") in picture, f"run site/record.py: {shown}"
+        assert shown.replace(" ", "&#160;") in picture, f"run make screens: {shown}"
     for name in ("README.md", "README.zh-CN.md"):
         caption = next(line for line in (ROOT / name).read_text("utf-8").splitlines() if "tour.svg" in line)
         assert f"{report.tokens_after:,}" in caption, f"the caption in {name} has other figures"

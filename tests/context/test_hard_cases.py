@@ -48,7 +48,7 @@ def test_a_conversation_with_nothing_to_compress_comes_back_unchanged_and_says_s
     engine, after = compacted(messages, 200_000)
     assert after == messages
     assert engine.last_report.outcome == "unchanged"
-    assert "nothing lies between" in engine.last_report.reason
+    assert "there are no messages between" in engine.last_report.reason
     assert engine.get_status()["last_outcome"] == "unchanged"
     assert engine.compression_count == 0
 

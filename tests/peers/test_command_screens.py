@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import socket
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
-from camera import SIZES, Camera
+from camera import SIZES, Camera, assert_is_pictured
 from chatting import Terminal, configured
 
 from plimsoll.testing.scripted_server import ScriptedServer, say
@@ -18,6 +20,7 @@ from preloaded import PLIMSOLL
 STEPS = 5
 NARROW = (60, 24)
 ENDED = "ended with "
+DEFAULT_PORT = "8787"
 SESSION = "$(plimsoll sessions list --json | grep -om1 '[0-9]*-[0-9]*-[a-z]*-[a-z]*')"
 # Each command with its exit code, and what its screen says.
 COMMANDS = {
@@ -89,7 +92,7 @@ def test_ctrl_c_in_a_batch_says_how_far_it_came(tmp_path, size):
         camera.take_match("batch", r"compacting .* [1-9]\d?/60 ")
         screen.press("C-c")
         shown = camera.take("batch-stopped", f"{ENDED}130")
-    assert re.search(r"Stopped\. \d+ of 60 conversations were compacted; nothing was written\.", shown)
+    assert re.search(r"Stopped\. Compacted \d+ of 60 conversations; nothing was written\.", shown)
     assert "Traceback" not in shown
     assert not (tmp_path / "out.json").exists()
 
@@ -126,6 +129,26 @@ def test_the_gateway_shows_where_to_point_clients_and_what_it_answers(tmp_path, 
 
 
 @pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
+def test_a_gateway_without_settings_says_what_it_needs(tmp_path, size):
+    port = default_port()
+    with Terminal(tmp_path, "--port", str(port), command="gateway", size=size) as screen:
+        shown = Camera(screen, size).take("gateway-unconfigured", "Ready. Press Ctrl-C to stop.")
+    assert "send your provider's key with the request" in " ".join(shown.split())
+    if size == SIZES[0]:
+        assert_is_pictured("gateway", [(str(port), DEFAULT_PORT)])
+
+
+def default_port():
+    """The gateway's own port, as in the picture; if somebody listens there, a free one with as many digits."""
+    ports = [int(DEFAULT_PORT), *range(8_788, 8_888)]
+    for port in ports:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError(f"none of the ports {ports[0]} to {ports[-1]} is free")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
 def test_each_step_of_the_tour_is_kept(tmp_path, size):
     with Terminal(tmp_path, command="tour", size=size) as screen:
         camera = Camera(screen, size)
@@ -137,3 +160,5 @@ def test_each_step_of_the_tour_is_kept(tmp_path, size):
             screen.press("Space")
             screen.wait_for(f"{step + 1}/5 ")
         camera.take("tour-5", "left with 0")
+    if size == SIZES[0]:
+        assert_is_pictured("tour")

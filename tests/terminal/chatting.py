@@ -18,8 +18,8 @@ _STATUS = re.compile(r"\(\d+ %\)")  # in the status line, which is there only wh
 
 def environment(home, **variables):
     """The environment without anybody's keys."""
-    # The size is the terminal's own, whatever the test runner's is.
-    dropped = ("_API_KEY", "_TOKEN", "COLUMNS", "LINES")
+    # The size and the colours are the terminal's own, whatever the test runner's are.
+    dropped = ("_API_KEY", "_TOKEN", "COLUMNS", "LINES", "COLOR", "COLORFGBG")
     kept = {name: value for name, value in os.environ.items() if not name.endswith(dropped)}
     # An address at which no Ollama can answer, so that the machine does not matter.
     return {**kept, "PLIMSOLL_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:1", **variables}
@@ -96,10 +96,16 @@ class Terminal:
         """What is on the screen now."""
         return self._tmux("capture-pane", "-p", "-J", "-t", "chat").stdout
 
+    @property
+    def coloured(self):
+        """What is on the screen now, with the control sequences of its colours."""
+        return self._tmux("capture-pane", "-p", "-e", "-t", "chat").stdout
+
     def colours(self):
         """The colours on the screen, as the numbers of their control sequences."""
-        seen = self._tmux("capture-pane", "-p", "-e", "-t", "chat").stdout
-        numbers = {int(n) for run in re.findall(r"\x1b\[([\d;]*)m", seen) for n in run.split(";") if n}
+        numbers = {
+            int(n) for run in re.findall(r"\x1b\[([\d;]*)m", self.coloured) for n in run.split(";") if n
+        }
         return {n for n in numbers if 30 <= n <= 38 or 40 <= n <= 48 or 90 <= n <= 107}
 
     def wait_for(self, text, times=1, seconds=PATIENCE):

@@ -214,7 +214,9 @@ def test_the_picker_shows_titles_at_80_columns():
         Session("20261115-094512-quiet-harbour", "Fix", "gpt-5", "compressor", 0.0, 0.0, 1, 900),
         Session("20261114-171003-low-bay", "Move", "gpt-5", "compressor", 0.0, 0.0, 118, 96_000),
     ]
-    rows = [one.line for one in _rows(sessions, 0.0)]
+    wide = _rows(sessions, 0.0)
+    assert not any("tok" in row.shown(60) for row in wide)  # no size is cut
+    rows = [row.shown(80) for row in wide]
     assert rows[0].index("Fix") == rows[1].index("Move")
     assert "Fix · 1 message, " in rows[0]
     assert rows[1].index("Move") < 60
@@ -244,6 +246,8 @@ def test_unpin_says_that_a_message_was_not_pinned(home):
     with ScriptedServer() as server:
         done = run_chat(home, server, "one", "/unpin 2", "/pin 2", "/unpin 2")
     assert done.notices.count("Message 2 was not pinned.") == 1
+    assert "Message 2 stays word for word through every compaction." in done.notices
+    assert done.notices.count("Message 2 is no longer pinned.") == 1
 
 
 def test_a_mistyped_command_names_the_close_ones(home):

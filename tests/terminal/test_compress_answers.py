@@ -318,5 +318,5 @@ def test_a_narrow_terminal_cuts_the_command_and_nothing_else(width: int) -> None
 
 def test_the_hint_names_the_example_where_it_was_compacted() -> None:
     cleared = [ClearedResult(1, "bash", "ok", 900, "h:0123456789", "bash(command=ls) · ok")]
-    assert "`plimsoll recall --example HANDLE`" in drawn(cleared_list(cleared, original="--example"), 80)
-    assert "`plimsoll recall FILE HANDLE`" in drawn(cleared_list(cleared), 80)
+    assert "/recall HANDLE shows one" in drawn(cleared_list(cleared, restore="/recall HANDLE shows"), 80)
+    assert "`plimsoll recall FILE HANDLE` restores one" in drawn(cleared_list(cleared), 80)

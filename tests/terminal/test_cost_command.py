@@ -103,7 +103,7 @@ def test_a_narrow_terminal_leaves_columns_out_and_cuts_nothing(
     assert result.exit_code == 0, result.output
     assert "…" not in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= columns
-    for always in ("talk.json", "another-talk.json" if columns > 40 else "another", "USD", "of none"):
+    for always in ("talk.json", "another-talk.json" if columns > 40 else "another", "USD", "vs none"):
         assert always in result.stdout
     assert ("read" in result.stdout.splitlines()[1]) is (columns > 40)
 
@@ -230,7 +230,7 @@ def test_a_second_table_says_what_compaction_would_save(run: Run, tmp_path: Path
     assert found["threshold"]["usd"] < found["none"]["usd"]
     assert found["cost"]["usd"] < found["none"]["usd"]
     shown = run(long, *small).stdout
-    assert all(word in shown for word in ("compaction", "threshold", "cost", "of none"))
+    assert all(word in shown for word in ("compaction", "threshold", "cost", "vs none"))
 
 
 def test_the_bundled_conversation_shows_what_compaction_saves(run: Run):

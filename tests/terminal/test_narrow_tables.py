@@ -51,6 +51,11 @@ def test_the_list_of_sessions_cuts_no_id_and_no_number(width):
     assert all(len(line) <= width for line in shown.splitlines())
 
 
+def test_a_title_below_its_session_has_the_whole_line():
+    lines = drawn(table([session()], 1e9, 60), 60)
+    assert "  Move the parser to the new grammar" in lines
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_list_of_keys_cuts_no_name_no_id_and_no_number(width):
     limits = KeyLimits(6_000, 100_000_000, 1_250.0)

@@ -146,6 +146,9 @@ def test_show_prints_the_whole_conversation_also_after_a_compaction(compacted: s
     ):
         assert words in shown
     assert "long line " * 40 in shown
+    headings = [line for line in shown.splitlines() if line.startswith("── ")]
+    assert len(headings) == 6
+    assert all(len(heading) < 60 for heading in headings)  # no rule as wide as a terminal
     assert "CONTEXT COMPACTION" not in shown
     assert "\x1b" not in shown
 

@@ -36,7 +36,7 @@ from plimsoll.terminal.priced_replay import conversation_name
 from plimsoll.terminal.prose import show_notice
 from plimsoll.terminal.tables import fitted
 from plimsoll.terminal.token_option import tokens_option
-from plimsoll.transcripts import read_example
+from plimsoll.transcripts import counted, read_example
 
 WINDOW = 64_000
 # With a window of 64,000 the bundled conversation fits so well that the newest messages alone keep as much.
@@ -157,7 +157,7 @@ def _measured(files: Sequence[InputFile], plan: MeasurementPlan, title: str) -> 
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         found: list[MeasuredConversation] = []
-        with reporting_progress(lambda: f"{len(found):,} conversations were measured."):
+        with reporting_progress(lambda: f"Measured {counted(len(found), 'conversation', 'conversations')}."):
             found.extend(progress.track(measured_files(files, plan), total=None))
         return found
 

@@ -288,9 +288,7 @@ def _compact(plan: BatchPlan, transcripts: Sequence[Transcript]) -> list[BatchOu
     ) as progress:
         found: list[BatchOutcome] = []
         with reporting_progress(
-            lambda: (
-                f"{len(found):,} of {len(transcripts):,} conversations were compacted; nothing was written."
-            )
+            lambda: f"Compacted {len(found):,} of {len(transcripts):,} conversations; nothing was written."
         ):
             found.extend(progress.track(compact_all(plan, transcripts), total=len(transcripts)))
         return found

@@ -93,7 +93,8 @@ def _window(outcomes: Sequence[BatchOutcome]) -> str:
 def _details(console: Console, outcome: BatchOutcome, example: bool) -> None:
     if outcome.pruned:
         console.print()
-        console.print(cleared_list(outcome.pruned, original=_original(outcome.transcript, example)))
+        original = _original(outcome.transcript, example)
+        console.print(cleared_list(outcome.pruned, restore=f"`plimsoll recall {original} HANDLE` restores"))
     if outcome.shortened:
         console.print()
         console.print(Text(shortened_lines(outcome.shortened), "dim"))

@@ -46,7 +46,7 @@ from plimsoll.terminal.suggestions import nearest_model
 from plimsoll.terminal.tables import fitted
 from plimsoll.transcripts import Transcript, read_example, read_transcripts
 
-_HEADINGS = ("requests", "read", "written", "plain", "output", "USD", "of none")
+_HEADINGS = ("requests", "read", "written", "plain", "output", "USD", "vs none")
 OPTIONAL_COLUMNS = (
     "output",
     "requests",

@@ -120,7 +120,7 @@ def policy_table(found: Sequence[Mapping[str, PolicyReplay]], without: frozenset
     """A row for each policy: compactions, tokens sent, cost, and the share of the cost without compaction."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("compaction", no_wrap=True)
-    headings = ("times", "sent", "USD", "of none")
+    headings = ("times", "sent", "USD", "vs none")
     shown = [place for place, heading in enumerate(headings) if heading not in without]
     for place in shown:
         table.add_column(headings[place], justify="right", no_wrap=True)

@@ -68,7 +68,7 @@ def add(
         reads = None if read is None else _owner_of(access.run(store.snapshot()), read)
         access.run(store.add(made.id, name, made.digest, limits, reads=reads))
     what = "" if read is None else f", read-only for the sessions of {read}"
-    _show(made.text, f"Key {name}{what}. It is not shown again.")
+    _show(made.text, f"This is the key of {name}{what}. It is not shown again.")
 
 
 @keys.command()

@@ -104,7 +104,9 @@ def bar(before: int, after: int, width: int = BAR) -> Text:
 
 
 def cleared_list(
-    cleared: Sequence[ClearedResult], shown: int = CLEARED_SHOWN, original: str = "FILE"
+    cleared: Sequence[ClearedResult],
+    shown: int = CLEARED_SHOWN,
+    restore: str = "`plimsoll recall FILE HANDLE` restores",
 ) -> Group:
     """The cleared tool results, largest first, folded past `shown`.
 
@@ -126,7 +128,7 @@ def cleared_list(
         table.add_row(handle, size, status(item.status), Text(line))
     parts: list[RenderableType] = [title, table]
     rest = f"and {len(cleared) - shown} smaller ones; " if len(cleared) > shown else ""
-    parts.append(Text(f"{rest}`plimsoll recall {original} HANDLE` restores one", "dim"))
+    parts.append(Text(f"{rest}{restore} one", "dim"))
     return Group(*parts)
 
 

@@ -11,7 +11,7 @@ from plimsoll.messages import Message
 from plimsoll.models import estimate_messages_tokens_rough
 
 MEDIA_REMOVED = "old images and documents removed, to stay within the provider's limits"
-NOTHING_BETWEEN = "nothing lies between the first exchange and the recent messages"
+NOTHING_BETWEEN = "there are no messages between the first exchange and the recent ones"
 
 
 def unchanged(count: int, plan: CompactionPlan, reason: str) -> CompactionReport:

@@ -1,5 +1,6 @@
 """Slash commands that read the archive: sessions, search, handles, pins, usage."""
 
+import time
 from datetime import datetime
 
 from rich.table import Table
@@ -10,10 +11,10 @@ from plimsoll.errors import UserError
 from plimsoll.messages import text_of
 from plimsoll.messages.printable import plain
 from plimsoll.terminal.chat.chat_session import ChatSession, require
-from plimsoll.terminal.chat.status_lines import fitted, money_parts, thousands
+from plimsoll.terminal.chat.status_lines import fitted, money_parts
+from plimsoll.terminal.sessions import listing
 
 SHOWN = 10
-_NUMBERS = 22  # columns of the sessions table for messages, tokens and gaps
 
 
 async def usage(chat: ChatSession, _argument: str) -> None:
@@ -41,16 +42,9 @@ async def usage(chat: ChatSession, _argument: str) -> None:
 
 async def sessions(chat: ChatSession, _argument: str) -> None:
     """Show the newest sessions."""
-    table = _table("session", "messages", "tokens", "title")
     found = await chat.archive.sessions(limit=SHOWN)
-    # Users need the ids, so titles take the remaining width.
-    room = chat.screen.out.width - max(len(session.id) for session in found) - _NUMBERS
-    for session in found:
-        name = Text(session.id, "bold" if session.id == chat.id else "")
-        title = Text(fitted(plain(session.title), max(8, room)))
-        table.add_row(name, f"{session.messages:,}", thousands(session.tokens), title)
-    chat.screen.show(table)
-    chat.screen.note("/resume ID continues one; a unique prefix of the id is enough.")
+    chat.screen.show(listing.table(found, time.time(), chat.screen.out.width))
+    chat.screen.note(f"{chat.id} is open. /resume ID continues another; a unique prefix of the id is enough.")
 
 
 async def search(chat: ChatSession, argument: str) -> None:
@@ -99,6 +93,7 @@ async def pin(chat: ChatSession, argument: str) -> None:
     """Pin a message, by default the user's last one, and show all pinned messages."""
     sequence = _number(argument, "/pin N") if argument else await _last_request(chat)
     await chat.opened.conversation.pin(sequence)
+    chat.screen.note(f"Message {sequence:,} stays word for word through every compaction.", "")
     await _show_pins(chat)
 
 
@@ -107,7 +102,9 @@ async def unpin(chat: ChatSession, argument: str) -> None:
     sequence = _number(require(argument, "/unpin N"), "/unpin N")
     was_pinned = sequence in await chat.archive.pins(chat.id)
     await chat.opened.conversation.unpin(sequence)
-    if not was_pinned:
+    if was_pinned:
+        chat.screen.note(f"Message {sequence:,} is no longer pinned.", "")
+    else:
         chat.screen.note(f"Message {sequence:,} was not pinned.", "yellow")
     await _show_pins(chat)
 
@@ -145,15 +142,8 @@ def _number(argument: str, usage: str) -> int:
     return int(argument)
 
 
-def _table(*names: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(names), header_style="dim")
-    for name in names:
-        right = name in ("messages", "tokens")
-        is_text = name == "title"
-        table.add_column(
-            name,
-            justify="right" if right else "left",
-            no_wrap=True,
-            overflow="ellipsis" if is_text else "fold",
-        )
+def _table() -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
     return table

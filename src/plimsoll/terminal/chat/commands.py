@@ -6,7 +6,6 @@ Output goes where answers go. A mistake shows a message; only `/quit` ends the c
 """
 
 import asyncio
-import difflib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -30,6 +29,7 @@ from plimsoll.terminal.chat import (
 from plimsoll.terminal.chat.chat_session import ChatSession
 from plimsoll.terminal.chat.context_usage import context_bar, context_usage
 from plimsoll.terminal.chat.status_lines import nearest_sentence, start_lines
+from plimsoll.terminal.suggestions import similar_names
 from plimsoll.terminal.tables import before_after, cleared_list, summary_panel
 
 PREVIEW = "--preview"
@@ -63,7 +63,7 @@ async def run_command(chat: ChatSession, text: str) -> None:
     known = {item: command for command in available(chat).values() for item in command.names}
     command = known.get(name.lower())
     if command is None:
-        raise UserError(nearest_sentence(name, difflib.get_close_matches(name.lower(), known, 3, 0.5)))
+        raise UserError(nearest_sentence(name, similar_names(name.lower(), known)))
     await command.run(chat, argument.strip())
 
 
@@ -107,7 +107,7 @@ async def preview(chat: ChatSession, focus: str | None) -> None:
         return
     chat.screen.show(before_after(report))
     if report.pruned:
-        chat.screen.show(cleared_list(report.pruned))
+        chat.screen.show(cleared_list(report.pruned, restore="/recall HANDLE shows"))
     chat.screen.show(summary_panel(report.whole_summary, report.summary_source))
     writer = chat.opened.summaries.candidates
     who = f" Without {PREVIEW}, {plain(writer[0].title)} writes the summary." if writer else ""

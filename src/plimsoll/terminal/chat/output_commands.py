@@ -1,6 +1,7 @@
 """Slash commands that copy or export from the chat, or use an editor: /export, /copy, /edit, /tools."""
 
 import asyncio
+import re
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ OSC_52 = (
     "It puts them on the clipboard if its settings allow OSC 52; otherwise install wl-copy, xclip or xsel, "
     "or write a file with /export."
 )
+ABOUT = 200  # characters of a tool's description
 EXPORT_USAGE = "/export [markdown|html|json] [FILE]"
 
 
@@ -37,14 +39,15 @@ async def export(chat: ChatSession, argument: str) -> None:
     form = named or _FORMATS.get(Path(path).suffix.removeprefix(".").lower(), "" if path else "markdown")
     if not form:
         raise UserError(f"{plain(path)!r} does not end in .md, .html or .json: {EXPORT_USAGE}")
-    target = chat.place / Path(path).expanduser() if path else chat.place / f"{chat.id}{_SUFFIXES[form]}"
+    name = path or f"{chat.id}{_SUFFIXES[form]}"
+    target = chat.place / Path(name).expanduser()
     if path and target.exists():
         raise UserError(f"{plain(str(target))} already exists and was not changed. Name another file.")
     session = await chat.archive.session(chat.id)
     messages = [message async for message in _messages(chat)]
     await asyncio.to_thread(export_session, session, iter(messages), form, str(target))
     await chat.archive.record_action(chat.id, Action("export", OPERATOR, {"format": form, "view": False}))
-    chat.screen.note(f"{len(messages):,} messages written to {plain(str(target))}", "green")
+    chat.screen.note(f"{len(messages):,} messages written to {plain(name)}", "green")
 
 
 async def copy(chat: ChatSession, argument: str) -> None:
@@ -82,15 +85,20 @@ async def tools(chat: ChatSession, _argument: str) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=True, header_style="dim")
     table.add_column("tool", no_wrap=True)
     table.add_column("tokens", justify="right", no_wrap=True)
-    table.add_column("what it does", no_wrap=True, overflow="ellipsis")
+    table.add_column("what it does")
     schemas = box.schemas()
-    widest = max(len(tool.name) for tool in box)
     for tool, schema in zip(box, schemas, strict=True):
-        about = " ".join(plain(tool.definition.description).split())
-        shown = fitted(about, max(20, chat.screen.out.width - widest - 12))
+        shown = fitted(_first_sentence(tool.definition.description), ABOUT)
         table.add_row(Text(plain(tool.name), "cyan"), f"{estimate_tools_tokens([schema]):,}", Text(shown))
     chat.screen.show(table)
     chat.screen.note(f"{estimate_tools_tokens(schemas):,} tokens in every request.")
+
+
+def _first_sentence(description: str) -> str:
+    """What a description begins with; some are pages long."""
+    text = " ".join(plain(description).split())
+    end = re.search(r"[.!?](?= [A-Z`])", text)
+    return text[: end.end()] if end else text
 
 
 async def _messages(chat: ChatSession) -> AsyncIterator[Message]:

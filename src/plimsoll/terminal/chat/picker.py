@@ -16,6 +16,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
+from rich.cells import cell_len
 
 from plimsoll.terminal.chat.status_lines import fitted
 
@@ -26,10 +27,16 @@ HOW = "type to filter · ↑ ↓ move · Enter opens · Esc cancels"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One row: its value and its text."""
+    """One row: its value, its text, and more text that is shown only where all of it fits."""
 
     value: str
     line: str
+    more: str = ""
+
+    def shown(self, width: int) -> str:
+        """The row on a line of this width."""
+        whole = self.line + self.more
+        return whole if cell_len(whole) <= width else fitted(self.line, width)
 
 
 @dataclass(slots=True)
@@ -71,7 +78,7 @@ class ChoiceList:
         matching = self.matching
         first = max(0, min(self.place - rows // 2, len(matching) - rows))
         shown = enumerate(matching[first : first + rows], start=first)
-        return [(number == self.place, fitted(item.line, width - 3)) for number, item in shown]
+        return [(number == self.place, item.shown(width - 3)) for number, item in shown]
 
 
 @dataclass(slots=True)

@@ -198,7 +198,8 @@ class LiveScreen(Screen):
     def end(self) -> None:
         super().end()
         self._stop()
-        self.out.print()
+        if self._has_said:  # an empty line below an answer
+            self.out.print()
 
     def _stop(self) -> None:
         self._end_summary()

@@ -115,15 +115,22 @@ async def _picked(chat: ChatSession) -> str | None:
 
 
 def _rows(sessions: Sequence[Session], now: float) -> list[Choice]:
-    """A row for each session: the title comes before the sizes, which a narrow terminal cuts off."""
+    """A row for each session; a narrow terminal omits the sizes."""
     ages = [time_ago(session.updated, now) for session in sessions]
     widths = max(len(session.id) for session in sessions), max(map(len, ages))
     return [
-        Choice(session.id, f"{session.id.ljust(widths[0])}  {age.rjust(widths[1])}  {_described(session)}")
+        Choice(
+            session.id,
+            f"{session.id.ljust(widths[0])}  {age.rjust(widths[1])}  {_title(session)}",
+            _size(session),
+        )
         for session, age in zip(sessions, ages, strict=True)
     ]
 
 
-def _described(session: Session) -> str:
-    title = plain(session.title) or "(no title)"
-    return f"{title} · {counted(session.messages, 'message', 'messages')}, {thousands(session.tokens)} tokens"
+def _title(session: Session) -> str:
+    return plain(session.title) or "(no title)"
+
+
+def _size(session: Session) -> str:
+    return f" · {counted(session.messages, 'message', 'messages')}, {thousands(session.tokens)} tokens"

@@ -235,7 +235,7 @@ def import_files(paths: tuple[str, ...], title: str | None) -> None:
             show_notice(f"{transcript.place}: {notice}")
     stored = 0
     with (
-        reporting_progress(lambda: f"{stored:,} of {len(transcripts):,} conversations were imported."),
+        reporting_progress(lambda: f"Imported {stored:,} of {len(transcripts):,} conversations."),
         open_store(create=True) as access,
     ):
         for transcript in transcripts:

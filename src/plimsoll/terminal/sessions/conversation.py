@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.rule import Rule
 from rich.text import Text
 
@@ -45,6 +45,19 @@ class MessagePage:
             # A file has no width limit: lines are not wrapped.
             self.console.print(piece, soft_wrap=not self.console.is_terminal)
         return captured.get()
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    """A line across the terminal; a file, which has no width, gets a short one."""
+
+    text: Text
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.is_terminal:
+            yield Rule(self.text, align="left", style="dim")
+        else:
+            yield Text.assemble("── ", self.text, " ──")
 
 
 def stored(message: StoredMessage, pinned: Collection[int]) -> Group:
@@ -81,8 +94,7 @@ def _source(source: Span | NodeLink) -> str:
 
 def _block(heading: str, message: Message) -> Group:
     colour = _COLOURS.get(str(message.get("role")), "white")
-    rule = Rule(Text(plain(heading), f"bold {colour}"), align="left", style="dim")
-    return Group(rule, *_body(message), Text(""))
+    return Group(_Heading(Text(plain(heading), f"bold {colour}")), *_body(message), Text(""))
 
 
 def _body(message: Message) -> Iterator[Text]:
