@@ -3,17 +3,19 @@
     python bench/quality/outcomes.py            the share that is right, by kind of agent
     python bench/quality/outcomes.py --wrong    and every result that is read wrongly
     python bench/quality/outcomes.py --unseen   on results that were labelled after the rules were written
+    python bench/quality/outcomes.py --written second   on results that were written for this purpose
 
 Right among those reported as ok, right among those reported as failed, and how many are left open ("ran", "running").
 What a careful reader cannot decide is left out.
 """
 
 import argparse
+import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from bars import Bar, at_least, at_most
-from hand_labels import DataMissing, Labelled, labelled, text_of
+from hand_labels import DataMissing, Labelled, labelled, rows, text_of
 from measures.run import Run
 from rich.console import Console
 from rich.table import Table
@@ -34,6 +36,19 @@ def reported(item: Labelled) -> Outcome:
         if call.get("id") == item.row["call"]
     )
     return outcome_of(call, text_of(result))
+
+
+def written(name: str) -> Iterator[Labelled]:
+    """The written results of one set: each a call with its result."""
+    for number, row in enumerate(row for row in rows("outcomes_written") if row["set"] == name):
+        arguments = json.dumps(row["arguments"], ensure_ascii=False)
+        call = {"id": "c", "type": "function", "function": {"name": row["tool"], "arguments": arguments}}
+        place = {"conversation": f"written, {name} set, {number}", "message": 1, "call": "c"}
+        messages = [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": row["result"]},
+        ]
+        yield Labelled(row | place, messages)
 
 
 def said(outcome: Outcome) -> str:
@@ -71,11 +86,13 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--wrong", action="store_true", help="list what is read wrongly")
     options.add_argument("--unseen", action="store_true", help="the second set of labels")
+    options.add_argument("--written", metavar="SET", help="results that were written for this purpose")
     given = options.parse_args()
     console = Console()
     counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     try:
-        for item in labelled("outcomes_unseen" if given.unseen else "outcomes"):
+        recorded = "outcomes_unseen" if given.unseen else "outcomes"
+        for item in written(given.written) if given.written else labelled(recorded):
             if item.row["label"] == "undecidable":
                 continue
             outcome = reported(item)
