@@ -49,7 +49,7 @@ EXIT_CODES = {
     "a code that only the text speaks of": (
         ran("./notes.sh"),
         "the runbook: exit code 137 means out of memory",
-        "ok",
+        "ran",
     ),
     "Claude Code marks failures": (
         ran("make", "Bash"),
@@ -158,7 +158,88 @@ OTHER_TOOLS = {
         "running",
     ),
 }
-TABLE = {**EXIT_CODES, **HIDDEN, **CLOSING_LINES, **LOOKUPS, **OTHER_TOOLS}
+GEMINI = "Output: {}\nProcess Group PGID: 75548"
+NOT_KNOWN = {
+    "words of an unknown program without an exit code": (ran("./provision"), "3 hosts\n", "ran"),
+    "silence of an unknown program": (ran("./provision"), "(no output)", "ran"),
+    "silence of a program that prints only failures": (ran("cp a b && git add b"), "", "ok"),
+    "an exit code that a loop hides": (
+        ran('for f in *.json; do ./check "$f"; done'),
+        CODEX.format(0, "b.json: INVALID"),
+        "ran",
+    ),
+    "a loop that ends at the first failure": (
+        ran('set -e; for f in *.json; do ./check "$f"; done'),
+        CODEX.format(0, "b.json"),
+        "ok",
+    ),
+    "a pipe on another machine": (
+        ran("ssh web01 './unpack | tail -1; uptime'"),
+        CODEX.format(0, "up 3 days"),
+        "ran",
+    ),
+    "a second attempt that passed": (
+        ran("make lint || (make fmt && make lint)"),
+        CODEX.format(0, "make: *** [lint] Error 1\nformatted\nno findings"),
+        "ok",
+    ),
+    "a program whose exit code is always 0": (
+        ran("curl -sS -X DELETE -w '%{http_code}' https://api/keys/1", "Bash"),
+        '{"message":"key is in use"}\nHTTP 409',
+        "error",
+    ),
+    "the same program with the option that makes its code count": (
+        ran("curl -fsS -X DELETE https://api/keys/1", "Bash"),
+        "removed",
+        "ok",
+    ),
+    "an exit code above 0 that means success": (
+        ran("robocopy a b /MIR"),
+        "Files: 3\n<exited with exit code 1>",
+        "ok",
+    ),
+    "what a lookup printed last proves nothing": (
+        ran("./build.sh > log; cat log"),
+        "[ci] ✓ fetched\nexit code: 0",
+        "ran",
+    ),
+    "a line that the command echoes proves nothing": (ran("./build.sh | tail -2; echo Done"), "Done", "ran"),
+    "a failure in the shape of other programs": (ran("./ci.sh"), "[ci]  ❌  Failure - npm ci", "error"),
+    "a number that is no notice of an exit": (ran("./ci.sh"), "exit code 137 is out of memory", "ran"),
+    "Gemini's lines around a failure": (
+        ran("aws s3 cp a s3://b"),
+        GEMINI.format("upload failed: ./a to s3://b An error occurred"),
+        "error",
+    ),
+    "a PowerShell error record": (
+        ran("Copy-Item a b"),
+        "Copy-Item : denied\n    + CategoryInfo          : PermissionDenied\n<exited with exit code 0>",
+        "error",
+    ),
+    "a PowerShell lookup": (ran("Get-EventLog -Newest 2 | Format-List"), "Message : error 5", "ok"),
+    "a query that could not run": (
+        ran("psql -c 'select * from gone'"),
+        'ERROR:  relation "gone" does not exist',
+        "error",
+    ),
+    "a cell that raised": (called("execute_code", code="d['x']"), "KeyError: 'x'", "error"),
+    "an answer with an error in its second field": (
+        called("create_issue", title="x"),
+        '{"status": 422, "errors": [{"field": "title"}]}',
+        "error",
+    ),
+    "an answer without an error": (
+        called("create_issue", title="x"),
+        '{"ok": true, "error": null, "id": 3}',
+        "ok",
+    ),
+    "the state of something that was asked for": (
+        called("get_application", id="x"),
+        '{"name": "x", "status": "failed"}',
+        "ok",
+    ),
+}
+TABLE = {**EXIT_CODES, **HIDDEN, **CLOSING_LINES, **LOOKUPS, **OTHER_TOOLS, **NOT_KNOWN}
 
 
 @pytest.mark.parametrize(("call", "result", "status"), TABLE.values(), ids=TABLE.keys())
@@ -230,6 +311,16 @@ COMMANDS = st.lists(
     min_size=1,
     max_size=5,
 ).map(lambda pairs: "".join(a + b for a, b in pairs)[: -len(pairs[-1][1])])
+
+
+@given(st.text(max_size=200))
+def test_an_unknown_program_whose_exit_code_is_not_shown_is_never_reported_as_ok_without_a_sign_of_success(
+    text,
+):
+    outcome = outcome_of(ran("./provision --env staging"), text)
+    signs = rules().success.found_in
+    shown = [line for line in text.split("\n") if line.strip()]
+    assert outcome.status != "ok" or any(map(signs, shown)) or "}" in text or outcome.check
 
 
 @given(st.text(max_size=60) | COMMANDS, st.text(max_size=300))

@@ -139,7 +139,7 @@ def test_a_command_that_passed_later_is_no_longer_blocked():
         call = {"id": f"c{n}", "type": "function", "function": function}
         return [
             {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": f"c{n}", "content": text + " padding" * 2_000},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": text + "\n" + "padding " * 2_000},
         ]
 
     opening = [{"role": "system", "content": "s"}, {"role": "user", "content": "make it pass"}]

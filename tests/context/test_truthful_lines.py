@@ -144,7 +144,7 @@ def test_a_lookup_or_preparation_is_not_listed_as_done(messages):
 
 @pytest.mark.parametrize("command", ["npm version patch", "search-and-replace old new"])
 def test_a_command_that_changes_something_is_done(command):
-    assert done_in([user("Release it."), *run(1, command, "v1.2.4")]) == [f"- `{command}` → ok"]
+    assert done_in([user("Release it."), *run(1, command, "v1.2.4")]) == [f"- `{command}` → ran"]
 
 
 def test_a_request_that_the_agent_replied_to_is_not_to_be_continued():

@@ -27,6 +27,9 @@ _IN_SCRIPT = re.compile(r"""\bcmd["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*
 _OPTIONS = re.compile(
     r"^(?:-[Cc] +\S+ +|--\S+ +|-[a-zA-Z] +(?=[a-z]))+"
 )  # options between a program and its subcommand
+_LOOP = re.compile(r"(?:^|[;&|\n]\s*)(?:for|while|until)\s.*?\bdo\b", re.DOTALL)
+_ERREXIT = re.compile(r"set +(?:-\w+ +)*-\w*e")
+_WORDS_OF_SUBCOMMANDS = 4  # a program and the words by which it finds what to do: `gcloud run services list`
 _OPERATOR = re.compile(r"&&|\|\||\|&|[;|&\n]")
 
 
@@ -50,7 +53,7 @@ class Step:
     @property
     def is_lookup(self) -> bool:
         """Whether it is read-only."""
-        return is_lookup(self.work) and all(program_of(stage) in rules().filters for stage in self.stages[1:])
+        return is_lookup(self.work) and all(map(_is_filter, self.stages[1:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +77,42 @@ class Command:
     @property
     def hides_failure(self) -> bool:
         """Whether it can exit with 0 although a relevant step failed."""
-        works = [step for step in self.works if not step.is_lookup]
+        works = self._last_attempts
         if not works:
             return False
         if not self.pipefail and any(_is_filtered(step) for step in works):
             return True
-        last = self.steps.index(works[-1])
-        if any(step.operator in ("||", ";", "&") for step in self.steps[last + 1 :]):
+        if any(parsed(inner).hides_failure for step in works if (inner := _inner_command(step.work))):
             return True
-        return any(
-            step.operator in (";", "&", "||")
-            for step in self.steps[self.steps.index(works[0]) + 1 : last + 1]
-        )
+        operators = {"||", "&"} if self.errexit else {"||", "&", ";"}
+        if _LOOP.search(self.text) and ";" in operators:
+            return True
+        first, last = self.steps.index(works[0]), self.steps.index(works[-1])
+        between = [
+            step for step in self.steps[first + 1 : last + 1] if step in works or step.operator != "||"
+        ]
+        return any(step.operator in operators for step in [*between, *self.steps[last + 1 :]])
+
+    @property
+    def says_little(self) -> bool:
+        """Whether its exit code is 0 although what a program was asked to do failed."""
+        return any(_code_says_little(step.work) for step in self.works if not step.is_lookup)
+
+    @property
+    def errexit(self) -> bool:
+        """Whether it ends at the first step that fails."""
+        return _ERREXIT.match(self.text) is not None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether all its programs print nothing where they succeed."""
+        return all(step.is_lookup or f"{step.work} ".startswith(rules().silent) for step in self.works)
+
+    @property
+    def _last_attempts(self) -> list[Step]:
+        """The steps that matter, without those that are run again later."""
+        works = [step for step in self.works if not step.is_lookup]
+        return [step for n, step in enumerate(works) if step.work not in {one.work for one in works[n + 1 :]}]
 
     @property
     def runs_apart(self) -> bool:
@@ -171,14 +198,23 @@ def is_lookup(stage: str) -> bool:
     if not rules().judging.isdisjoint(stage.split()):
         return False
     program = program_of(stage)
-    if program in rules().lookups or _describes_itself(stage):
+    if program in rules().lookups or rules().looking_cmdlets.match(program) or _describes_itself(stage):
         return True
     if program in rules().looking_without:
         return rules().looking_without[program].search(stage) is None
     if program in rules().looking_unless:
         stage = stage.replace("-o /dev/null", "")
         return not any(_has_option(stage, one) for one in rules().looking_unless[program])
-    return _has_subcommand(stage, rules().looking_subcommands.get(program, ()))
+    known = rules().looking_subcommands.get(program)
+    if known is not None:
+        return _has_subcommand(stage, known)
+    words = stage.split()[1:_WORDS_OF_SUBCOMMANDS]
+    return program not in rules().task_runners and not rules().looking_words.isdisjoint(words)
+
+
+def _is_filter(stage: str) -> bool:
+    program = program_of(stage)
+    return program in rules().filters or rules().looking_cmdlets.match(program) is not None
 
 
 def _has_option(stage: str, option: str) -> bool:
@@ -241,6 +277,18 @@ def _has_subcommand(stage: str, known: tuple[str, ...]) -> bool:
         return False
     rest = _OPTIONS.sub("", re.sub(r"^\S+\s*", "", stage))
     return any(words == "*" or rest == words or rest.startswith(f"{words} ") for words in known)
+
+
+def _code_says_little(stage: str) -> bool:
+    program = program_of(stage)
+    careful = rules().code_says_little.get(program)
+    return rules().cmdlets.match(program) is not None if careful is None else not careful.search(stage)
+
+
+def _inner_command(stage: str) -> str:
+    """The command line that a program such as ssh gets as one argument; empty if there is none."""
+    found = rules().remote_shells.search(stage)
+    return found["inner"] if found else ""
 
 
 def _is_filtered(step: Step) -> bool:

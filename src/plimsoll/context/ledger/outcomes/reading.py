@@ -12,16 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.context.ledger.outcome import last_line, one_line
+from plimsoll.context.ledger.outcomes.answers import reports_success
 from plimsoll.context.ledger.outcomes.commands import (
     Command,
     answers_by_code,
     command_of,
     is_check,
+    is_lookup_tool,
     parsed,
     program_of,
 )
 from plimsoll.context.ledger.outcomes.echoed import echoed_code
-from plimsoll.context.ledger.outcomes.rules import Closing, rules
+from plimsoll.context.ledger.outcomes.rules import Closing, LinePatterns, rules
 from plimsoll.context.ledger.outcomes.wrapping import Wrapped, process_asked, unwrapped
 from plimsoll.messages import arguments_of, call_name
 
@@ -71,7 +73,7 @@ def outcome_of(call: dict[str, Any], result: str) -> Outcome:
     if wrapped.running is not None:
         return Outcome("running", last_line(wrapped.text), process=wrapped.running)
     if command is None:
-        return _of_tool(wrapped, process_asked(arguments) is not None)
+        return _of_tool(call, wrapped, runs_code=process_asked(arguments) is not None or _is_code(arguments))
     code = wrapped.exit_code
     if code is None and wrapped.is_error:
         code = 1
@@ -89,17 +91,26 @@ def _is_stopped(text: str) -> bool:
     return rules().tool_stopped.found_in(first.split("\n", 1)[0])
 
 
-def _of_tool(wrapped: Wrapped, is_process: bool) -> Outcome:
+def _is_code(arguments: dict[str, Any]) -> bool:
+    return any(isinstance(arguments.get(key), str) for key in rules().code_keys)
+
+
+def _of_tool(call: dict[str, Any], wrapped: Wrapped, runs_code: bool) -> Outcome:
     """The outcome of a tool other than a command: only the beginning of its result counts; the rest is content.
 
-    The output of a process with an unknown command is checked for failure like a command's.
+    The output of code, and of a process with an unknown command, is checked for failure like a command's.
     """
     stated = wrapped.exit_code if wrapped.has_header else None
     first = wrapped.text[:_START].lstrip().split("\n", 1)[0]
     if wrapped.is_error or stated or (stated is None and rules().tool_failed.found_in(first)):
         return Outcome("error", _line(wrapped.text[:_START]))
-    if is_process and stated is None and (failure := _failure_line(_relevant_lines(wrapped.text))):
+    if runs_code and stated is None and (failure := _failure_line(_relevant_lines(wrapped.text))):
         return Outcome("error", failure)
+    if stated is None and not is_lookup_tool(call_name(call)):
+        if rules().failure.found_in(first) or rules().failure_shape.found_in(first):
+            return Outcome("error", _line(first))
+        if reports_success(wrapped.text) is False:
+            return Outcome("error", last_line(wrapped.text))
     return Outcome("ok", last_line(wrapped.text))
 
 
@@ -118,16 +129,31 @@ def _of_command(command: Command, text: str, code: int | None) -> Outcome:
 
 
 def _by_output(command: Command, text: str, lines: Sequence[str], found: _Found | None) -> Outcome:
-    """The outcome by what the programs printed."""
+    """The outcome by what the programs printed. Words that no rule knows decide nothing."""
     if found:
         return Outcome("ok" if found.passed else "error", found.line, found.kind)
-    failure = _failure_line(lines) or (_failed_check_line(lines) if is_check(command) else "")
-    if failure:
-        return Outcome("error", failure)
-    # Silence is success; other words of a program that no rule knows decide nothing where its exit code is hidden.
-    is_hidden = command.hides_failure and bool(lines) and not command.looks_at_server
-    is_unknown = is_hidden or command.goes_on or _is_cut(command, lines)
-    return Outcome("ran" if is_unknown else "ok", last_line(text))
+    answer = reports_success(text)
+    failure = (
+        _failure_line(lines)
+        or ("" if _ends_looking(command) else _line_near_end(lines, rules().failure_shape))
+        or (_line_near_end(lines, rules().failure_of_check) if is_check(command) else "")
+    )
+    if answer is False or failure:
+        return Outcome("error", failure or last_line(text))
+    is_open = command.goes_on or _is_cut(command, lines)
+    if not lines:
+        passed = command.is_silent or is_check(command)
+    else:
+        passed = command.looks_at_server or (
+            not _ends_looking(command) and (answer is True or _states_success(command, lines))
+        )
+    return Outcome("ok" if passed and not is_open else "ran", last_line(text))
+
+
+def _states_success(command: Command, lines: Sequence[str]) -> bool:
+    """Whether one of the last lines reports success; lines that the command itself echoes prove nothing."""
+    near = lines[-rules().success_within :]
+    return any(rules().success.found_in(line) and line.strip() not in command.text for line in near)
 
 
 def _by_code(
@@ -135,10 +161,12 @@ def _by_code(
 ) -> Outcome | None:
     """The outcome by exit code; None if it is not that of the main program."""
     kind = found.kind if found else ""
+    if 0 < code <= rules().passing_codes.get(program_of(command.steps[-1].work) if command.steps else "", 0):
+        code = 0
     told = found.line if found and found.passed == (code == 0) else ""
     if code and (not _ends_looking(command) or code not in rules().empty_handed):
         return Outcome(f"exit {code}", told or _failure_line(lines) or last_line(text), kind)
-    if code == 0 and not command.hides_failure and not command.goes_on:
+    if code == 0 and not (command.hides_failure or command.goes_on or command.says_little):
         return Outcome("ok", told or last_line(text), kind)
     return None
 
@@ -147,6 +175,8 @@ def _of_lookup(command: Command, text: str, lines: Sequence[str], code: int | No
     answers = code in rules().empty_handed and all(
         answers_by_code(step.work) or len(step.stages) > 1 for step in command.works
     )
+    if code is None and any(map(rules().query_failed.found_in, lines[:3])):
+        return Outcome("error", _failure_line(lines) or last_line(text))
     if code and (not answers or any(map(rules().could_not_look.found_in, lines[:3]))):
         return Outcome(f"exit {code}", _failure_line(lines) or last_line(text))
     return Outcome("ok", last_line(text))
@@ -169,7 +199,7 @@ def _is_cut(command: Command, lines: Sequence[str]) -> bool:
 
 def _relevant_lines(text: str) -> list[str]:
     lines = [line.rstrip() for line in text.split("\n")]
-    lines = [line for line in lines if line]
+    lines = [line for line in lines if line and line not in rules().placeholders]
     return lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:]
 
 
@@ -205,13 +235,11 @@ def _verdict(rule: Closing, lines: Sequence[str], several: bool) -> _Found | Non
     return _Found(True, _line(lines[passed[-1]]), rule.kind) if passed else None
 
 
-def _failed_check_line(lines: Sequence[str]) -> str:
-    """The last line near the end by which an unknown test runner, linter or builder says that it failed."""
-    near = lines[-rules().failure_within :]
-    return next((_line(line) for line in reversed(near) if rules().failure_of_check.found_in(line)), "")
-
-
 def _failure_line(lines: Sequence[str]) -> str:
     """The last line near the end of the output that reports a failure."""
+    return _line_near_end(lines, rules().failure)
+
+
+def _line_near_end(lines: Sequence[str], patterns: LinePatterns) -> str:
     near = lines[-rules().failure_within :]
-    return next((_line(line) for line in reversed(near) if rules().failure.found_in(line)), "")
+    return next((_line(line) for line in reversed(near) if patterns.found_in(line)), "")

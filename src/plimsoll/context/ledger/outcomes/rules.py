@@ -38,6 +38,19 @@ class Closing:
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """Fields of JSON objects that report how a request ended, and their values."""
+
+    errors: frozenset[str]
+    successes: frozenset[str]
+    exit_codes: frozenset[str]
+    states: frozenset[str]
+    failed: frozenset[str]
+    passed: frozenset[str]
+    created: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """The contents of rules.toml."""
 
@@ -53,13 +66,25 @@ class Rules:
     looking_without: dict[str, re.Pattern[str]]
     describing: frozenset[str]
     routine: tuple[str, ...]
+    silent: tuple[str, ...]
+    code_says_little: dict[str, re.Pattern[str]]
+    cmdlets: re.Pattern[str]
+    looking_cmdlets: re.Pattern[str]
+    remote_shells: re.Pattern[str]
+    looking_words: frozenset[str]
+    passing_codes: dict[str, int]
     could_not_look: LinePatterns
+    query_failed: LinePatterns
     empty_handed: frozenset[int]
     wrappers: frozenset[str]
     wrapper_phrases: re.Pattern[str]
     closings: tuple[Closing, ...]
     failure: LinePatterns
+    failure_shape: LinePatterns
     failure_of_check: LinePatterns
+    success: LinePatterns
+    success_within: int
+    answers: Answers
     failure_within: int
     tool_failed: LinePatterns
     tool_stopped: LinePatterns
@@ -74,6 +99,8 @@ class Rules:
     elsewhere: LinePatterns
     kinds: dict[str, frozenset[str]]  # words in the names of programs that test, lint or build
     states_failure: frozenset[str]
+    placeholders: frozenset[str]
+    code_keys: frozenset[str]
     telling: LinePatterns  # finds every line that any closing rule could find
 
 
@@ -115,13 +142,25 @@ def rules() -> Rules:
         looking_without={name: re.compile(one) for name, one in commands["looking_without"].items()},
         describing=frozenset(commands["describing"]),
         routine=tuple(commands["routine"]),
+        silent=tuple(f"{one} " for one in commands["silent"]),
+        code_says_little={name: re.compile(one) for name, one in commands["code_says_little"].items()},
+        cmdlets=re.compile(commands["cmdlets"]),
+        looking_cmdlets=re.compile(commands["looking_cmdlets"]),
+        remote_shells=re.compile(commands["remote_shells"], re.DOTALL),
         could_not_look=LinePatterns(commands["could_not_look"]),
+        looking_words=frozenset(commands["looking_words"]),
+        passing_codes=commands["passing_codes"],
+        query_failed=LinePatterns(commands["query_failed"]),
         empty_handed=frozenset(commands["empty_handed"]),
         wrappers=frozenset(commands["wrappers"]),
         wrapper_phrases=re.compile(f"(?:{'|'.join(commands['wrapper_phrases'])}) +"),
         closings=tuple(map(_closing, raw["closing"])),
         failure=LinePatterns(failures["lines"]),
+        failure_shape=LinePatterns(failures["shapes"]),
         failure_of_check=LinePatterns(failures["of_checks"]),
+        success=LinePatterns(failures["successes"]),
+        success_within=failures["success_within"],
+        answers=Answers(**{name: frozenset(words) for name, words in raw["answers"].items()}),
         failure_within=failures["within"],
         tool_failed=LinePatterns(tools["failed"]),
         tool_stopped=LinePatterns(tools["stopped"]),
@@ -136,6 +175,8 @@ def rules() -> Rules:
         elsewhere=LinePatterns(raw["lasting"]["elsewhere"]),
         kinds={kind: frozenset(words) for kind, words in raw["kinds"].items()},
         states_failure=frozenset(raw["harness"]["states_failure"]),
+        placeholders=frozenset(raw["harness"]["placeholders"]),
+        code_keys=frozenset(raw["harness"]["code_keys"]),
         telling=LinePatterns(
             [line for rule in raw["closing"] for key in ("failed", "passed") for line in rule.get(key, [])]
         ),

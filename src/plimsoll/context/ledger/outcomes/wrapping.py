@@ -43,6 +43,11 @@ _FRAMES = re.compile(
     r"(?:[-\\|/\u2800-\u28ff] ?(?P<task>\w[\w ]{1,40}(?:\.{3}|…)))(?: ?[-\\|/\u2800-\u28ff] ?(?P=task)){2,}"
 )
 _JOINED_FRAMES = ("...| ", ".../ ", "...- ", "...\\ ", "…| ", "…/ ", "...⠙", "…⠙")
+# Gemini CLI: `Output: …`, then lines about the process, of which only the first one is always there.
+_LABELLED = re.compile(r"(?:Command: .*\n(?:Directory: .*\n)?)?(?:Output|Stdout): ?(?=\S)")
+_LABELLED_END = re.compile(
+    r"(?:\n(?:Stderr|Error|Signal|Background PIDs|Process Group PGID): (?:\(none\)|\(empty\)|\d+))+\s*$"
+)
 # The lines before the output that only a harness writes.
 _HEADER = re.compile(
     r"(?:(?:Chunk ID|Exit code|Wall time|Total output lines|Original token count|Warning: truncated output"
@@ -70,6 +75,8 @@ def unwrapped(result: str) -> Wrapped:
     head = result[:_HEAD]
     output = _OUTPUT.search(head)
     first = head[: output.start() + 1] if output else "\n".join(head.split("\n", 4)[:4])
+    if _LABELLED.match(head):
+        result = _LABELLED.sub("", _LABELLED_END.sub("", result), count=1)
     stated = _exit_in(first) or _TAGGED.search(head)
     if output:
         body = result[output.end() :]
