@@ -80,12 +80,15 @@ class Command:
         works = self._last_attempts
         if not works:
             return False
-        if not self.pipefail and any(_is_filtered(step) for step in works):
+        if not self.pipefail and any(map(_is_filtered, works)):
             return True
         if any(parsed(inner).hides_failure for step in works if (inner := _inner_command(step.work))):
             return True
+        return self._goes_on_after_failure(works)
+
+    def _goes_on_after_failure(self, works: list[Step]) -> bool:
         operators = {"||", "&"} if self.errexit else {"||", "&", ";"}
-        if _LOOP.search(self.text) and ";" in operators:
+        if _LOOP.search(self.text) and not self.errexit:
             return True
         first, last = self.steps.index(works[0]), self.steps.index(works[-1])
         between = [
@@ -97,6 +100,10 @@ class Command:
     def says_little(self) -> bool:
         """Whether its exit code is 0 although what a program was asked to do failed."""
         return any(_code_says_little(step.work) for step in self.works if not step.is_lookup)
+
+    def passes_with(self, code: int) -> bool:
+        """Whether the last program uses this exit code for success."""
+        return 0 < code <= rules().passing_codes.get(program_of(self.steps[-1].work) if self.steps else "", 0)
 
     @property
     def errexit(self) -> bool:

@@ -79,7 +79,8 @@ def outcome_of(call: dict[str, Any], result: str) -> Outcome:
         code = 1
     if code is None and call_name(call) in rules().states_failure:
         code = 0
-    return _of_command(parsed(command), wrapped.text, code)
+    steps = parsed(command)
+    return _of_command(steps, wrapped.text, 0 if code and steps.passes_with(code) else code)
 
 
 def _line(text: str) -> str:
@@ -133,21 +134,25 @@ def _by_output(command: Command, text: str, lines: Sequence[str], found: _Found 
     if found:
         return Outcome("ok" if found.passed else "error", found.line, found.kind)
     answer = reports_success(text)
-    failure = (
-        _failure_line(lines)
-        or ("" if _ends_looking(command) else _line_near_end(lines, rules().failure_shape))
-        or (_line_near_end(lines, rules().failure_of_check) if is_check(command) else "")
-    )
+    failure = _failure_line(lines) or _failure_shape(command, lines)
     if answer is False or failure:
         return Outcome("error", failure or last_line(text))
     is_open = command.goes_on or _is_cut(command, lines)
-    if not lines:
-        passed = command.is_silent or is_check(command)
-    else:
-        passed = command.looks_at_server or (
-            not _ends_looking(command) and (answer is True or _states_success(command, lines))
-        )
+    passed = _shows_success(command, lines, answer) if lines else command.is_silent or is_check(command)
     return Outcome("ok" if passed and not is_open else "ran", last_line(text))
+
+
+def _failure_shape(command: Command, lines: Sequence[str]) -> str:
+    """The last line near the end in a shape of failure, unless a lookup printed it."""
+    shown = "" if _ends_looking(command) else _line_near_end(lines, rules().failure_shape)
+    return shown or (_line_near_end(lines, rules().failure_of_check) if is_check(command) else "")
+
+
+def _shows_success(command: Command, lines: Sequence[str], answer: bool | None) -> bool:
+    """Whether the output reports success. What a lookup printed last proves nothing."""
+    if _ends_looking(command):
+        return command.looks_at_server
+    return answer is True or command.looks_at_server or _states_success(command, lines)
 
 
 def _states_success(command: Command, lines: Sequence[str]) -> bool:
@@ -161,8 +166,6 @@ def _by_code(
 ) -> Outcome | None:
     """The outcome by exit code; None if it is not that of the main program."""
     kind = found.kind if found else ""
-    if 0 < code <= rules().passing_codes.get(program_of(command.steps[-1].work) if command.steps else "", 0):
-        code = 0
     told = found.line if found and found.passed == (code == 0) else ""
     if code and (not _ends_looking(command) or code not in rules().empty_handed):
         return Outcome(f"exit {code}", told or _failure_line(lines) or last_line(text), kind)

@@ -72,11 +72,10 @@ def unwrapped(result: str) -> Wrapped:
     found = _from_json(result)
     if found:
         return found
+    result = _without_labels(result)
     head = result[:_HEAD]
     output = _OUTPUT.search(head)
     first = head[: output.start() + 1] if output else "\n".join(head.split("\n", 4)[:4])
-    if _LABELLED.match(head):
-        result = _LABELLED.sub("", _LABELLED_END.sub("", result), count=1)
     stated = _exit_in(first) or _TAGGED.search(head)
     if output:
         body = result[output.end() :]
@@ -93,6 +92,12 @@ def unwrapped(result: str) -> Wrapped:
         head.startswith(("[error]", "Script failed")),
         output is not None or (stated is not None and stated.re is _TAGGED),
     )
+
+
+def _without_labels(result: str) -> str:
+    """A result without the labels around the output and the process."""
+    found = _LABELLED.match(result)
+    return _LABELLED_END.sub("", result)[found.end() :] if found else result
 
 
 def process_asked(arguments: dict[str, Any]) -> str | None:
