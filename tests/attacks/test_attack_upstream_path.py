@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from clients import http
-from gateway_keys import ASK, PATHS
+from gateway_keys import ASK, PATHS, add_key
 from gateway_server import RunningGateway
 from hostile_upstream import HostileUpstream, Reply
 from hypothesis import given
@@ -113,3 +113,56 @@ def test_account_headers_go_up_only_with_the_clients_own_key(
     assert ("sk-gateway-own-key-0001" in str(sent)) is has_key
     assert bool(ACCOUNT.keys() & sent.keys()) is not has_key
     assert sent["idempotency-key"] == "once"
+
+
+GOOGLE_PATH = "/v1beta/models/gemini-2.5-pro:generateContent"
+QUESTION = {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]}
+
+
+@pytest.mark.parametrize("has_key", [True, False], ids=["the gateway's key", "the client's key"])
+def test_account_parameters_go_up_only_with_the_clients_own_key(tmp_path: Path, has_key: bool) -> None:
+    accounts = "access_token=a&userProject=b&%24userProject=c&oauth%5Ftoken=d&organization=e&KEY=f"
+    with upstream() as server:
+        environ = {"GOOGLE_GEMINI_BASE_URL": f"{server.url}/v1beta"} | (
+            {"GEMINI_API_KEY": "k"} if has_key else {}
+        )
+        with RunningGateway(Settings(), tmp_path, environ=environ) as gateway:
+            query = f"{accounts}&quotaUser=g&alt=json&pageToken=h"
+            sent = http().post(
+                f"{gateway.url}{GOOGLE_PATH}?{query}", json=QUESTION, headers={"x-goog-api-key": "c"}
+            )
+        assert sent.status_code < 500
+        (path,) = [seen.path for seen in server.requests]
+    kept = query if not has_key else "quotaUser=g&alt=json&pageToken=h"
+    assert path == f"{GOOGLE_PATH}?{kept}"
+
+
+@pytest.mark.parametrize("name", ["key", "%6bey", "k%65y"])
+def test_a_key_in_the_query_never_goes_upstream_however_its_name_is_written(
+    tmp_path: Path, name: str
+) -> None:
+    own = add_key(tmp_path)
+    with upstream() as server:
+        environ = {"GOOGLE_GEMINI_BASE_URL": f"{server.url}/v1beta", "GEMINI_API_KEY": "k"}
+        with RunningGateway(Settings(), tmp_path, environ=environ) as gateway:
+            accepted = http().post(f"{gateway.url}{GOOGLE_PATH}?{name}={own}", json=QUESTION)
+            beside = http().post(
+                f"{gateway.url}{GOOGLE_PATH}?x={own.replace('p', '%70', 1)}",
+                json=QUESTION,
+                headers={"x-goog-api-key": own},
+            )
+        assert accepted.status_code == beside.status_code == 200
+        assert [seen.path for seen in server.requests] == [GOOGLE_PATH] * 2
+
+
+def test_a_slash_at_the_end_of_a_path_is_not_redirected_to_a_host_that_the_request_names(
+    tmp_path: Path,
+) -> None:
+    key = add_key(tmp_path)
+    named = {"x-api-key": key, "host": "evil.example.org"}
+    with upstream() as server, RunningGateway(server.settings(), tmp_path, environ=KEYS) as gateway:
+        for path in ("/sessions/", "/v1/messages/", "/inspect/", "/metrics/"):
+            answer = http().post(gateway.url + path, json=ASK, headers=named, follow_redirects=False)
+            assert answer.status_code == 404
+            assert "location" not in answer.headers
+        assert server.requests == []

@@ -330,6 +330,8 @@ def build_app(
         middleware=middleware(within.key_policy, within.telemetry.dispatcher, limits, limits.host),
         exception_handlers={HTTPException: _refused, Exception: _failed},
     )
+    # A redirect would name the host and scheme that the request claims, which are not those of a proxy in front.
+    app.router.redirect_slashes = False
     app.state.gateway = within
     return app
 

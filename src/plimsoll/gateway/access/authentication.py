@@ -204,14 +204,16 @@ def take_key_out_of_query(scope: Scope) -> None:
     if b"=" not in query:
         return
     dialect = dialect_of(scope["path"], scope["headers"])
-    if not dialect.key_parameter:
-        return
-    sign = dialect.key_parameter.encode() + b"="
-    pairs = query.split(b"&")
-    keys = [pair[len(sign) :] for pair in pairs if pair.startswith(sign)]
+    kept, keys = [], []
+    for pair in query.split(b"&"):
+        name, _, value = (unquote(part) for part in pair.decode("latin-1").partition("="))
+        if dialect.key_parameter and name == dialect.key_parameter:
+            keys.append(value)
+        elif not is_key(value):
+            kept.append(pair)
+    scope["query_string"] = b"&".join(kept)
     if keys:
-        scope["query_string"] = b"&".join(pair for pair in pairs if not pair.startswith(sign))
-        header, key = dialect.key_header.encode(), unquote(keys[0].decode("latin-1"))
+        header, key = dialect.key_header.encode(), keys[0]
         is_plain = key.isascii() and key.isprintable() and " " not in key  # cannot end a header
         if is_plain and all(name != header for name, _ in scope["headers"]):
             scope["headers"] = [*scope["headers"], (header, (dialect.key_prefix + key).encode())]

@@ -19,7 +19,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from math import ceil
 from typing import Any
-from urllib.parse import quote
 
 from plimsoll.archive import UsageRecord
 from plimsoll.archive.keys import KeyUsage
@@ -57,14 +56,13 @@ from plimsoll.gateway.http.masking import masking
 from plimsoll.gateway.http.responses import EVENTS, send_whole
 from plimsoll.gateway.runtime_options import RuntimeOptions
 from plimsoll.gateway.telemetry.request_facts import current_key, note_upstream, note_usage
-from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers
+from plimsoll.gateway.upstream.headers import client_key, returned_headers, sent_headers, sent_query
 from plimsoll.gateway.upstream.pool import Pool, UpstreamCall, UpstreamResponse
 from plimsoll.gateway.upstream.target import Target, Targets
 from plimsoll.providers import classify
 from plimsoll.secrets import masked
 
 log = logging.getLogger(__name__)
-_QUERY = "!$%&'()*+,-./:;=?@_~"  # characters that a query may contain unescaped (RFC 3986)
 _ERROR_BYTES = 1_000_000
 _MAX_ATTEMPTS = 5  # one each for a shorter answer, a compaction, fewer images, and not asking for usage
 Reserve = Callable[[str | None, KeyUsage], AbstractAsyncContextManager[None]]
@@ -142,7 +140,7 @@ class RequestHandler:
         `same`: the upstream accepts the client's headers; by default if both speak the same dialect.
         """
         same = request.dialect is target.dialect if same is None else same
-        query = f"?{quote(request.query, safe=_QUERY)}" if request.query and same and "?" not in url else ""
+        query = sent_query(target.endpoint, request.query) if same and "?" not in url else ""
         return UpstreamCall(
             method=method,
             url=url + query,

@@ -1,17 +1,21 @@
-"""uvicorn's HTTP protocol, with limits on the request line and the headers.
+"""uvicorn's HTTP protocol, with limits on everything in a request that is not its body.
 
-    bytes ──► counted until the headers are complete ──► too many: 431 ─┐
-                                                     └─► too late: 408 ─┴─► the connection is closed
+    request line, headers, chunk sizes, trailers ──► counted until the next byte of a body
+        too many: 431, too late: 408 ──► the connection is closed
 
 The parser keeps a header of any length until its end, so the bytes are counted as they arrive. At most one read of
 the socket (256 KB) is kept beyond the limit. Without the time limit, a client could hold connections open without a
 key by sending its headers one byte at a time. A request that was answered before its body was complete (401, 408,
 413) has a few seconds to end: closing at once could destroy the answer on its way to the client.
+
+Trailers are ignored: they arrive after the headers were checked. A request that asks for an upgrade is an ordinary
+request, body included. The parser stops at such a body and would read it as the next request on the connection.
 """
 
 import asyncio
 from typing import Any
 
+import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
@@ -31,6 +35,8 @@ _TOO_LARGE = _answer(
     b"431 Request Header Fields Too Large",
     b"The request line and the headers are too large (gateway.header_limit).",
 )
+_INVALID = "Invalid HTTP request received."
+_FRAMING = (b"content-length", b"transfer-encoding")
 _TOO_LATE = _answer(b"408 Request Timeout", b"The headers did not arrive in time (gateway.receive_seconds).")
 
 
@@ -54,9 +60,11 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self.url = b""
         self.max_head_bytes = config.h11_max_incomplete_event_size or DEFAULT_BYTES
-        self._head_bytes = 0  # bytes of requests whose headers are incomplete
+        self._bytes_without_body = 0  # received since the last byte of a body or the end of the headers
         self._read_bytes = 0  # bytes of the last read
         self._is_in_head = True
+        self._framing = b""  # the headers that delimit the body at which the parser has stopped
+        self._is_repeated_head = False
         self._head_seconds = head_seconds
         self._head_timer: asyncio.TimerHandle | None = None
         self._rest_timer: asyncio.TimerHandle | None = None
@@ -72,26 +80,71 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._read_bytes = len(data)
+        self._bytes_without_body += len(data)
+        self._unset_keepalive_if_required()
+        self._parse(data)
+        if self.transport.is_closing():
+            return
+        if self._bytes_without_body > self.max_head_bytes:
+            self._refuse(_TOO_LARGE)
+        elif self._is_in_head and self._bytes_without_body:
+            self._wait_for_head()  # the first bytes of another request on this connection
+
+    def _parse(self, data: bytes) -> None:
+        while data:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserError:
+                self.logger.warning(_INVALID)
+                self.send_400_response(_INVALID)
+                return
+            except httptools.HttpParserUpgrade as stopped:
+                data = data[stopped.args[0] :]
+                if self._framing:
+                    self._read_body_after_upgrade()
+
+    def _read_body_after_upgrade(self) -> None:
+        """Give the parser the head of the request again, without what made it stop."""
+        head, self._framing = b"POST / HTTP/1.1\r\n" + self._framing + b"\r\n", b""
+        self._is_repeated_head = True
+        self.parser.feed_data(head)
+        self._is_repeated_head = False
+
+    def on_message_begin(self) -> None:
+        if not self._is_repeated_head:
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if not self._is_repeated_head:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
         if self._is_in_head:
-            self._head_bytes += len(data)
-        super().data_received(data)
-        if self._is_in_head and not self.transport.is_closing():
-            if self._head_bytes > self.max_head_bytes:
-                self._refuse(_TOO_LARGE)
-            elif self._head_bytes:
-                self._wait_for_head()  # the first bytes of another request on this connection
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        if self._is_repeated_head:
+            return
         # Another request may begin in the middle of a read; those bytes are not counted as its own.
-        may_be_too_large = self._head_bytes + self._read_bytes > self.max_head_bytes
-        self._is_in_head, self._head_bytes = False, 0
+        may_be_too_large = self._bytes_without_body + self._read_bytes > self.max_head_bytes
+        self._is_in_head, self._bytes_without_body = False, 0
         self._stop_waiting()
         if may_be_too_large and self._head_size() > self.max_head_bytes:
             raise _HeadTooLarge
+        if self.parser.should_upgrade():
+            framing = ((name, value) for name, value in self.headers if name in _FRAMING)
+            self._framing = b"".join(b"%b: %b\r\n" % pair for pair in framing)
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        self._bytes_without_body = 0
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
-        self._is_in_head = True
+        if self._framing:
+            return  # the body follows
+        self._is_in_head, self._bytes_without_body = True, 0
         self._request_is_over()
         super().on_message_complete()
 
@@ -103,9 +156,6 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _should_upgrade(self) -> bool:
         return False  # no WebSocket here: an upgrade is an ordinary request, and the answer says so
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """Log nothing: clients try an upgrade and continue without it."""
 
     def send_400_response(self, msg: str) -> None:
         if self._head_size() > self.max_head_bytes:
@@ -138,5 +188,9 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse(_TOO_LATE)
 
     def _refuse(self, answer: bytes) -> None:
-        self.transport.write(answer)
+        is_answering = (
+            self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+        )
+        if not is_answering:
+            self.transport.write(answer)
         self.transport.close()

@@ -1,4 +1,4 @@
-"""Which headers are sent upstream, which are returned to the client, and whose key is sent.
+"""Which headers and parameters are sent upstream, which headers are returned to the client, and whose key is sent.
 
     client ──► all but keys, hop-by-hop headers, and those for the gateway ──► upstream
                with the gateway's key, also none that names an account
@@ -7,9 +7,11 @@
 Between different dialects, only the upstream's own headers are sent: the other provider's have no meaning there.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote_to_bytes
 
 from plimsoll.dialects import key_headers
 from plimsoll.gateway.asgi import CALLER_HEADER, Header
@@ -19,17 +21,19 @@ if TYPE_CHECKING:  # a worker process imports this module, and needs no HTTP cli
 
 _CONNECTION = frozenset(
     {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
-    | {b"trailer", b"transfer-encoding", b"upgrade", b"content-length", b"host", b"expect"}
+    | {b"trailer", b"transfer-encoding", b"upgrade", b"http2-settings", b"content-length", b"host", b"expect"}
 )
 # An answer is read while it is relayed, so it must not be compressed.
 _NOT_SENT = _CONNECTION | {b"accept-encoding", b"content-encoding", b"cookie", b"x-session-id", b"forwarded"}
 _NOT_RETURNED = _CONNECTION | {b"set-cookie", b"content-encoding", b"date", b"server", b"alt-svc"}
 _OURS = (b"x-plimsoll", b"x-forwarded-")
-# With the gateway's key, a header that names an account would choose which of the operator's accounts is billed, and
-# a second key would be the client's. Words in header names: OpenAI-Organization, x-goog-user-project, api-key.
+# With the gateway's key, a header or parameter that names an account would choose which of the operator's accounts is
+# billed, and a second key would be the client's. Words in names: OpenAI-Organization, x-goog-user-project, api-key,
+# access_token, $userProject.
 _ACCOUNT_WORDS = frozenset(
     {
         b"account",
+        b"apikey",
         b"auth",
         b"authorization",
         b"billing",
@@ -42,7 +46,9 @@ _ACCOUNT_WORDS = frozenset(
     | {b"organisation", b"organization", b"project", b"secret", b"subscription", b"team", b"tenant", b"token"}
     | {b"workspace"}
 )
-_NO_ACCOUNT = frozenset({b"idempotency-key"})
+_NO_ACCOUNT = frozenset({b"idempotency-key", b"pagetoken", b"page_token", b"next_page_token"})
+_NAME_WORD = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_QUERY = "!$%&'()*+,-./:;=?@_~"  # characters that a query may contain unescaped (RFC 3986)
 
 
 def client_key(headers: Mapping[bytes, bytes]) -> str:
@@ -98,9 +104,19 @@ def sent_headers(
     return tuple(headers.items())
 
 
+def sent_query(endpoint: "Endpoint", query: bytes) -> str:
+    """The query of a request to an upstream, with its question mark; empty if there is none."""
+    if endpoint.key is not None:
+        names = (unquote_to_bytes(pair.partition(b"=")[0]) for pair in query.split(b"&"))
+        pairs = zip(query.split(b"&"), names, strict=True)
+        query = b"&".join(pair for pair, name in pairs if not _names_account(name))
+    return f"?{quote(query, safe=_QUERY)}" if query else ""
+
+
 def _names_account(name: bytes) -> bool:
-    """Whether a header chooses a provider account or contains a key."""
-    return name not in _NO_ACCOUNT and not _ACCOUNT_WORDS.isdisjoint(name.replace(b"_", b"-").split(b"-"))
+    """Whether a header or a parameter chooses a provider account or contains a key."""
+    words = {word.lower() for word in _NAME_WORD.findall(name)}
+    return name.lower() not in _NO_ACCOUNT and not _ACCOUNT_WORDS.isdisjoint(words)
 
 
 def returned_headers(upstream: Iterable[Header]) -> list[Header]:
