@@ -131,6 +131,33 @@ def test_what_a_prepared_summary_kept_is_counted_before_anybody_waits_for_it(mon
     assert len(counted) == 1
 
 
+@pytest.mark.parametrize("kind", [ContextCompressor, LcmEngine])
+@pytest.mark.parametrize(("learned", "ratio"), [(WINDOW // 3, 1), (WINDOW, 3), (WINDOW // 2, 2)])
+def test_a_prepared_view_is_fitted_to_the_window_and_the_count_that_were_learned_since(kind, learned, ratio):
+    view = [{"role": "system", "content": "You count crates."}]
+    view += [message for n in range(60) for message in turn(n, 60)]
+    view.append({"role": "user", "content": "And now?"})
+    tokens = estimate_messages_tokens_rough(view)
+    writer = Writer()
+
+    async def compacted():
+        compactor = Compactor(kind(MODEL, WINDOW, summarizer=writer), CompactionRules(), lambda: 0.0)
+        compactor.prepare(view, tokens)
+        await until_prepared(compactor)
+        prepared = compactor._prepared.task.result().messages
+        compactor.engine.update_model(MODEL, learned)
+        writer.asked = 0
+        return prepared, await compactor.compact(view, tokens * ratio, "overflow")
+
+    prepared, attempt = asyncio.run(compacted())
+    assert estimate_messages_tokens_rough(prepared) * ratio > learned // 2
+    assert estimate_messages_tokens_rough(attempt.messages) * ratio <= learned // 2
+    assert attempt.event.tokens_after <= learned // 2
+    assert sum(WRITTEN in text_of(message) for message in attempt.messages) == 1
+    assert writer.asked == 0
+    assert validate(attempt.messages) == []
+
+
 @settings(max_examples=12, deadline=None)
 @given(
     words=st.integers(5, 120),

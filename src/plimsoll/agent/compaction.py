@@ -346,7 +346,8 @@ class Compactor:
         source = tuple(view)
         guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
         task = asyncio.create_task(self._run_guided(self.engine, guidance, list(source), tokens, watch))
-        prepared = PreparedCompaction(source, guidance, task, watch, self.engine, self.terms)
+        counted = tokens, self.trigger.roomy_tokens
+        prepared = PreparedCompaction(source, guidance, task, watch, self.engine, self.terms, *counted)
         if self._branches is not None:
             self._branches.add(prepared)
         return prepared

@@ -2,7 +2,8 @@
 
     prepared from   [ m1 … m39 ][ m40 ]            ──► [ head ][ summary ][ m31 … m39 ][ m40 ]
     the view now    [ m1 … m39 ][ m40' m41 m42 ]   ──► [ head ][ summary ][ m31 … m39 ][ m40' m41 m42 ]
-                                                       too large: compacted again without a model
+                                                       too large for the messages or the window as they
+                                                       are now: compacted again without a model
 
 A summary covers the messages up to the newest reply at the time; later messages may change. Branches of a
 conversation share their summaries (`SharedPreparations`), so a prefix is summarised and paid for once. A refit by the
@@ -53,6 +54,8 @@ class PreparedCompaction:
     watch: SummaryWatch
     engine: ContextEngine  # that runs it
     terms: CompactionTerms
+    tokens: int  # the provider's count for the source, as known when the work started
+    roomy: int  # the largest size that left room to grow, as known then
 
     def shared(self, view: Sequence[Message]) -> int:
         """The length of the common prefix with a view."""
@@ -173,7 +176,13 @@ async def refitted(
     opening = found.messages[: len(found.messages) - (len(source) - kept_from)]
     combined = [view[places[id(message)]] if id(message) in places else message for message in opening]
     combined += view[kept_from:]
-    has_changed = len(view) > len(source) or prepared.shared(view) < len(source)
+    has_changed = (
+        len(view) > len(source)
+        or prepared.shared(view) < len(source)
+        # A smaller window was learned since, or that the provider counts more.
+        or counted.roomy < prepared.roomy
+        or counted.expected(view) > prepared.tokens
+    )
     if has_changed and counted.expected(combined) > counted.roomy:
         smaller, refit = await draft(combined, counted.arguments(combined))
         if estimate_messages_tokens_rough(smaller) < estimate_messages_tokens_rough(combined):
