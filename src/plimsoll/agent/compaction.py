@@ -48,7 +48,6 @@ from plimsoll.providers.auxiliary.watch import SummaryWatch
 
 _MAX_METHODS = 3  # per compaction: the prepared view, the engine, and the engine without a model
 
-
 Method: TypeAlias = Callable[[], Coroutine[Any, Any, CompactionResult]]
 
 
@@ -346,8 +345,8 @@ class Compactor:
         source = tuple(view)
         guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
         task = asyncio.create_task(self._run_guided(self.engine, guidance, list(source), tokens, watch))
-        counted = tokens, self.trigger.roomy_tokens
-        prepared = PreparedCompaction(source, guidance, task, watch, self.engine, self.terms, *counted)
+        known = self.terms, tokens, self.trigger.roomy_tokens
+        prepared = PreparedCompaction(source, guidance, task, watch, self.engine, *known)
         if self._branches is not None:
             self._branches.add(prepared)
         return prepared
