@@ -14,7 +14,7 @@ from plimsoll.secrets.key_formats import patterns
 from plimsoll.secrets.private_keys import PEM
 
 # Every pattern that reads other people's text.
-ALL_PATTERNS = (PEM, *(pattern for _, _, pattern, _ in steps()), *patterns(), VALUE)
+ALL_PATTERNS = (PEM, *(step.pattern for step in steps()), *patterns(), VALUE)
 
 KEY = "abcdefghijKLMNOPQRST0123456789uvwxyz"
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{KEY * 2}\n{KEY}==\n-----END RSA PRIVATE KEY-----"

@@ -16,10 +16,12 @@ from plimsoll.secrets.value_checks import (
     EXPRESSION,
     SPEAKS_OF_ITSELF,
     WORD,
+    is_mixed,
     is_noise,
     is_not_secret,
     is_plain,
     is_random,
+    is_scrambled,
     is_sentence,
     is_stated_password,
     is_unmistakable,
@@ -35,20 +37,21 @@ _OPTION = re.compile(r"(?:^|[\s'\"])--?[A-Za-z-]*\Z")
 _NETRC = re.compile(r"(?:\b(?:login|user|account|machine)\s{1,8}\S{1,100}|^|\n)\s{1,8}\Z", _FLAGS)
 _SUFFIX = rf"(?:[_-](?:{'|'.join(words('suffixes'))}|v?\d{{1,3}})|\d{{1,2}})?(?![A-Za-z0-9_])"
 VALUE = re.compile(
-    _SUFFIX + r"(?:[\"'][ \t]{1,4}(?:value|content)=[\"'](?P<attribute>[^\"'\n]{1,400})(?=[\"'])"
+    _SUFFIX + r"(?:[\"']?,?\s{1,40}[\"']?(?:default_?)?(?:value|content)[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
+    r"(?P<attribute>[^\s\"'][^\"'\n]{0,400})(?=[\"'\n])"
     r"|(?P<spoken>(?:[ \t](?:for|of|to|on)[ \t][\w ./@'-]{1,40}?)?"
-    r"[ \t]{1,2}(?:is|was)(?:[ \t]now)?:?[ \t]{1,2}[\"'`]?)"
+    r"[ \t]{1,2}(?:is|was|to|(?:will|should|must|would)[ \t]be)(?:[ \t](?:now|set[ \t]to))?:?[ \t]{1,2}[\"'`]?)"
     r"(?P<told>[^\s\"'`<>\[\]]{4,200}+)"
     r"|(?P<close>\\{0,3}[\"'])?\]?"
     r"(?P<sep>(?:[ \t]{0,4}:[ \t]{0,4}&?(?:'static )?[\w.]{1,20}(?:[<\[][\w., |]{1,20}[>\]])?\??|[ \t]{1,4}string)"
     r"[ \t]{1,4}=[ \t]{1,4}(?=[brf]?[\"'])"  # a type: `secret: &str = "…"`
-    r"|[ \t]{0,8}(?:=>|:=|[:=](?!=))[ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,20})?"  # YAML: `password: |`
-    r"|[ \t]{1,40}\|[ \t]{1,40}|[ \t]{1,4}|(?<=[\"']),[ \t]{0,20})"
-    r"(?:[bru@]{1,2}(?=[\"']))?"
+    r"|[ \t]{0,8}(?:=>|:=|[:=](?!=))(?:\s{1,40}(?=[\"'])|[ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,20})?)"  # YAML: `password: |`
+    r"|[ \t]{1,40}\|[ \t]{1,40}|[ \t]{1,4}|(?=\([\"'])|(?<=[\"']),[ \t]{0,20})"
+    r"(?P<call>\((?=[\"'])|(?<=[=:> ])[\w.:&\[\]]{1,30}\([ \t]{0,4}(?=[bru]?[\"']))?(?:[bru@]{1,2}(?=[\"']))?"
     r"(?:(?P<escaped>\\{1,3}[\"'])(?P<inner>[^\"'\\\n]{1,400})"
     r"|\"(?P<double>(?:[^\"\\\n]|\\.){1,400}+)|'(?P<single>(?:[^'\\\n]|\\.){1,400}+)"
     r"|(?P<bare>(?:[$*@(!%^#]{1,3})?[^\s\"'`,;&(){}\[\]<>|\\]{3,400}+))"
-    r"|(?P<tag>>)(?P<text>[^<>\n]{1,400})(?=</))",
+    r"|(?P<tag></key>\s{0,40}<string>|>)(?P<text>[^<>\n]{1,400})(?=</))",
     _FLAGS,
 )
 _MAX_CHECKED = 400  # characters of a value that are checked; a secret extends to the end of its word
@@ -63,8 +66,14 @@ _SETS = re.compile(
 )
 _ARN = re.compile(r"\barn:[\w:-]*\Z")
 _SYMMETRIC_KEY = re.compile(r"(?!AAAA)(?=[^a-z]{0,40}[a-z])(?=[^A-Z]{0,40}[A-Z])[A-Za-z0-9+/]{42,200}={1,2}")
+_MIXED_KEY = re.compile(
+    r"(?=[^0-9]{0,40}[0-9])(?=[^a-z]{0,40}[a-z])(?=[^A-Z]{0,40}[A-Z])[A-Za-z0-9_-]{24,100}+"
+)
 _CALL_WITH_NAME = re.compile(r"\w\([ \t]{0,8}[\"'][\w.-]*\Z")  # define('DB_PASSWORD', '…')
 _CALL = re.compile(r"[A-Za-z_][\w.:]*+\(")
+_SETTER = re.compile(r"(?i:set|with|add|use|change|update|reset)_?\Z|[a-z0-9)][.]\Z|\A[.]\Z")
+# The name and its value are all that the line says: `rootpw …`
+_LINE_START = re.compile(r"(?:\A|[\n\r])[ \t]{0,12}(?:set[ \t])?[\w.-]{0,30}\Z")
 _GROUPS = ("inner", "double", "single", "text", "attribute", "told", "bare")
 
 
@@ -73,7 +82,7 @@ def _finders() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Pairs of a substring, which is cheap to search for, and a pattern of the names that start with it."""
     strong, weak = words("strong"), words("weak")
     names = (*strong, *words("abbreviated"), *weak, "key")
-    needles = ("pass", "pwd", "secret", "token", "credential", "key", *weak)
+    needles = ("pass", "pw", "secret", "token", "cred", "key", *weak)
     return tuple(
         (
             needle,
@@ -155,7 +164,10 @@ def _secret_in(found: re.Match[str], before: str, name: str, ends: _WordEnds) ->
         if not _separated(found, before, name, value):
             return None
     if needs_random is None:
-        return (start, end) if _is_stated_key(name, prefix, before, value) else None
+        is_secret = _is_stated_key(name, prefix, before, value) or _is_stated_pass(found, name, prefix, value)
+        return (start, end) if is_secret else None
+    if found["call"] and not _is_passed(found, prefix, value):
+        return None
     if is_not_secret(value) or _is_harmless(found, before, prefix, name, group):
         return None
     if name == "auth":
@@ -195,7 +207,7 @@ def _is_harmless(found: re.Match[str], before: str, prefix: str, name: str, grou
         return (
             group == "bare"
             or not _CALL_WITH_NAME.search(before)
-            or not (_is_mixed(found[group]) or is_noise(found[group]))
+            or not (is_mixed(found[group]) or is_noise(found[group]))
         )
     return sep == "|" and not is_very_random(found[group])
 
@@ -222,12 +234,41 @@ def _needs_random(name: str, prefix: str, before: str) -> bool | None:
 
 def _is_stated_key(name: str, prefix: str, before: str, value: str) -> bool:
     """Whether a `key` without a word for what it opens is one by its value: noise, or 32 random bytes in Base64."""
-    if name != "key":
+    if name != "key" or is_not_secret(value):
         return False
-    stands_alone = (
-        not prefix and not before.removesuffix("const ").removesuffix("let ").rstrip()[-1:].isalnum()
-    )
-    return is_noise(value) or (stands_alone and bool(_SYMMETRIC_KEY.fullmatch(value)))
+    if is_noise(value):
+        return True
+    said = before.removesuffix("const ").removesuffix("let ").rstrip().rpartition(" ")[2]
+    if not prefix:
+        return (not said[-1:].isalnum() or said in words("key_verbs")) and bool(
+            _SYMMETRIC_KEY.fullmatch(value) or _MIXED_KEY.fullmatch(value)
+        )
+    # Of a name like `ServiceBusKey` or `bugsnag_key`, only a random value tells that it is secret.
+    owner = re.split(r"[_.-]|(?<=[a-z])(?=[A-Z])", prefix.strip("_.-"))[-1].lower()
+    is_key = _MIXED_KEY.fullmatch(value) or _SYMMETRIC_KEY.fullmatch(value)
+    return owner not in words("identifying_keys") and bool(is_key) and is_very_random(value)
+
+
+def _is_stated_pass(found: re.Match[str], name: str, prefix: str, value: str) -> bool:
+    """Whether the value of `pass`, `pwd` or `pw` looks like a password itself: `"pass": "x7Kd9"`, `bindpw x7Kd9`."""
+    if name not in words("abbreviated") or found["call"] or is_not_secret(value):
+        return False
+    if (prefix and prefix.strip(".-_").lower() not in words("password_of")) or found["told"]:
+        return False
+    sep = (found["sep"] or "").strip()
+    if "=" not in sep and found["bare"]:
+        # `PASS: TestLogin/7_hex` is a test's result.
+        is_named = found.string[found.start() - 1].islower() and (":" in sep or (prefix and name == "pw"))
+    else:
+        is_named = sep not in ("", "|", ",")
+    return bool(is_named) and is_stated_password(value.split()[0] if found["bare"] is None else value)
+
+
+def _is_passed(found: re.Match[str], prefix: str, value: str) -> bool:
+    """Whether a quoted argument is a secret: `setPassword("…")`, `secret = bytes("…")`; not `getToken("…")`."""
+    if not is_mixed(value):
+        return False
+    return found["call"] != "(" or bool(_SETTER.search(prefix))
 
 
 def _whole(found: re.Match[str], before: str, name: str) -> tuple[str, int]:
@@ -250,6 +291,8 @@ def _separated(found: re.Match[str], before: str, name: str, value: str) -> bool
         return not value.startswith("-")
     if _SETS.search(before) or is_unmistakable(value):
         return True
+    if _LINE_START.search(before) and found.string[found.end("bare") :][:1] in ("", "\n", "\r"):
+        return len(value) >= 7 and is_stated_password(value)
     return name == "password" and bool(_NETRC.search(before)) and "login" in before.lower()
 
 
@@ -272,19 +315,17 @@ def _bare_is_secret(found: re.Match[str], value: str, prefix: str, before: str, 
         return False
     if not WORD.fullmatch(value):
         return _can_be_secret(name, value)
+    if is_scrambled(value) or (_is_password(name) and after == ";" and before[-1:] in (";", " ")):
+        return True
     # In code, a bare word is a variable. It is a value in an environment file, after an option and in YAML.
     if not _is_password(name) or SPEAKS_OF_ITSELF.search(value):
         return False
     written = found.string[found.start() - len(name) : found.start()]
     line = before.rpartition("\n")[2].strip(" \t-\"'")
     is_yaml = ":" in sep and line == prefix.strip("-") and after in ("", "\n", "\r") and value.islower()
+    if name == "secret" and "-" in value:
+        return False  # the name of an object: `existingSecret: app-postgres`
     return is_yaml or not sep.strip() or ("=" in sep and (prefix + written).isupper())
-
-
-def _is_mixed(value: str) -> bool:
-    """Whether letters and digits are mixed, as in no name of a type or rule."""
-    has_both = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
-    return len(value) >= 8 and has_both and not is_plain(value) and not any(c in " :|" for c in value)
 
 
 def _is_password(name: str) -> bool:

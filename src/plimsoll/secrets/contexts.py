@@ -9,14 +9,58 @@ import tomllib
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from plimsoll.secrets.assigned import MARK
-from plimsoll.secrets.value_checks import is_not_secret, is_placeholder, is_plain, is_random, is_very_random
+from plimsoll.secrets.value_checks import (
+    is_not_secret,
+    is_placeholder,
+    is_plain,
+    is_random,
+    is_stated_password,
+    is_very_random,
+)
 
 Found: TypeAlias = re.Match[str]
-# A step runs only if the text contains the step's gate, which several steps share, and one of its needles.
-Step: TypeAlias = tuple[str, tuple[str, ...], re.Pattern[str], Callable[[Found], str]]
+
+
+class Step(NamedTuple):
+    """One pattern. It runs only if the text contains its gate, which several steps share, and one of its needles."""
+
+    gate: str
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str]
+    replaced: Callable[[Found], str]
+    whole: bool = False  # whether the secret may stand in another line than the needle
+
+    def applied(self, text: str, lowered: str) -> str:
+        """The text without the secrets of this pattern; the same object if there are none."""
+        for needle in self.needles:
+            if needle in lowered:
+                found = self._whole(text) if self.whole else self._in_lines(text, lowered, needle)
+                text, lowered = found, lowered if found is text else in_lower_case(found)
+        return text
+
+    def _whole(self, text: str) -> str:
+        found, count = self.pattern.subn(self.replaced, text)
+        return found if count else text
+
+    def _in_lines(self, text: str, lowered: str, needle: str) -> str:
+        """Searches only the lines with the needle, which is faster than a pattern that starts anywhere."""
+        kept: list[str] = []
+        done = 0
+        at = lowered.find(needle)
+        while at >= 0:
+            start = text.rfind("\n", done, at) + 1 or done
+            end = text.find("\n", at + len(needle))
+            end = len(text) if end < 0 else end
+            line = text[start:end]
+            found = self.pattern.sub(self.replaced, line)
+            if found != line:
+                kept += [text[done:start], found]
+                done = end
+            at = lowered.find(needle, end)
+        return "".join((*kept, text[done:])) if kept else text
 
 _FLAGS = re.IGNORECASE
 _URL = re.compile(
@@ -27,7 +71,7 @@ _HOOK = re.compile(r"://[^\s\"'<>`)\]\\]{20,}+", _FLAGS)
 _HOOK_PATH = re.compile(r"hooks?\b|webhook", _FLAGS)
 _HEADER = re.compile(
     r"\b(?P<name>(?:proxy-)?authorization)(?P<sep>\\{0,3}[\"']?[ \t]{0,8}[:=][ \t]{0,8}\\{0,3}[\"']?)"
-    r"(?P<how>(?:bearer|basic|token|digest|apikey|api-key|key|sso-key|genie[a-z]{0,8}|bot|splunk|ssws|oauth|jwt|negotiate"
+    r"(?!digest[ \t])(?P<how>(?:bearer|basic|token|apikey|api-key|key|sso-key|genie[a-z]{0,8}|bot|splunk|ssws|oauth|jwt|negotiate"
     r"|ntlm)[ \t:=]{1,8})?"
     r"(?P<value>[A-Za-z0-9._~+/=:-]{6,}+)",
     _FLAGS,
@@ -46,8 +90,13 @@ _PARAMETER = re.compile(
 )
 _CODE = re.compile(r"(?P<before>[?&]code=)(?P<value>[A-Za-z0-9%._~+/=-]{16,}+)", _FLAGS)
 _SIGNED = re.compile(
-    r"(?P<before>\bSignature=)(?P<value>[0-9a-f]{64})\b"
-)  # the header of Amazon's signature 4
+    r"(?P<before>\b(?:Signature=|response=\"))(?P<value>[0-9a-f]{32,64})\b"
+)  # the headers of Amazon's signature 4 and of digest authentication
+# Passwords as they are hashed in /etc/shadow, .htpasswd and databases.
+_CRYPT = re.compile(
+    r"(?P<before>)(?P<value>\$(?:1|2[abxy]|5|6|7|y|apr1|argon2(?:id|i|d)|scrypt|pbkdf2[a-z0-9-]{0,12})"
+    r"\$[./A-Za-z0-9$,=+-]{20,200}+)"
+)
 _COOKIE_FILE = re.compile(
     r"(?P<before>\t(?:TRUE|FALSE)\t[0-9]{1,12}\t[^\s]{1,80}\t)(?P<value>[^\s]{8,4000}+)"
 )
@@ -57,16 +106,6 @@ _JWK = re.compile(
 _PUTTY = re.compile(
     r"(?P<before>Private-Lines:[ \t]{0,4}+[0-9]{1,3}+)(?P<value>(?:\r?+\n[ \t]{0,8}+"
     r"(?:[0-9]{1,6}+[ \t]{0,2}+[:→|\t][ \t]{0,4}+)?+[+ -]?+[A-Za-z0-9+/]{16,}+={0,2}+)++)"
-)
-# `password` in languages whose word for it is not ASCII; `commands.toml` has the others.
-_NAMES = (
-    *("密码", "密碼", "口令", "パスワード", "비밀번호", "пароль", "Пароль"),
-    *("contraseña", "Contraseña", "hasło", "Hasło", "lösenord", "Lösenord"),
-)
-_NAMED = re.compile(
-    rf"(?P<before>(?:{'|'.join(_NAMES)})(?:[ \t][\w \t]{{1,40}}?)?"
-    r"[ \t]{0,4}(?:是|为|為|は|는|es|est|ist|[:=：])[ \t]{0,4}[\"'`“「]?)"
-    r"(?P<value>[!-&(-~]{6,100}+)"
 )
 _PGPASS = re.compile(
     r"(?m)^(?P<before>[ \t]{0,8}(?:\d{1,6}[:→|\t][ \t]{0,2})?"
@@ -126,16 +165,15 @@ def _random_only(found: Found) -> str:
     return f"{found['before']}{MARK}" if is_random(found["value"]) else found[0]
 
 
-def without_passwords_in_other_languages(text: str) -> str:
-    """The text without passwords such as `密码：…`. The steps do not find them, as they look for ASCII text."""
-    is_named = not text.isascii() and any(name in text for name in _NAMES)
-    return _NAMED.sub(_named, text) if is_named else text
+def _mixed_only(found: Found) -> str:
+    value = found["value"]
+    is_secret = is_stated_password(value) and not is_not_secret(value)
+    return f"{found['before']}{found['quote']}{MARK}" if is_secret else found[0]
 
 
-def _named(found: Found) -> str:
-    value = found["value"].rstrip(".,;:!?)")
-    is_password = any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and not is_not_secret(value)
-    return f"{found['before']}{MARK}" if is_password else found[0]
+def in_lower_case(text: str) -> str:
+    """The text in lower case, with the same length: other characters than ASCII become `?`."""
+    return text.encode("ascii", "replace").decode("ascii").lower()
 
 
 def _before(found: Found) -> str:
@@ -156,24 +194,34 @@ def steps() -> tuple[Step, ...]:
     """The steps, in order; gates and needles are in lower case."""
     text = files("plimsoll.secrets").joinpath("commands.toml").read_text("utf-8")
     rows = tomllib.loads(text)["command"]
-    commands = ((row["gate"], (row["hint"],), re.compile(_again(row["pattern"])), _command) for row in rows)
+    commands = (
+        Step(
+            row["gate"],
+            (row["hint"],) if isinstance(row["hint"], str) else tuple(row["hint"]),
+            re.compile(_again(row["pattern"])),
+            _mixed_only if row.get("mixed") else _command,
+            row.get("whole", False),
+        )
+        for row in rows
+    )
     return (
-        ("://", ("://",), _URL, _url),
-        ("://", ("hook",), _HOOK, _hook),
-        ("authorization", ("authorization",), _HEADER, _header),
-        ("cookie", ("cookie",), _COOKIE, _cookie),
-        ("bearer ", ("bearer ",), _SCHEME, _scheme),
-        ("basic ", ("basic ",), _SCHEME, _scheme),
+        Step("://", ("://",), _URL, _url),
+        Step("://", ("hook",), _HOOK, _hook),
+        Step("authorization", ("authorization",), _HEADER, _header),
+        Step("cookie", ("cookie",), _COOKIE, _cookie),
+        Step("bearer ", ("bearer ",), _SCHEME, _scheme),
+        Step("basic ", ("basic ",), _SCHEME, _scheme),
         *commands,
-        ("key=", ("?key=", "&key="), _PARAMETER, _before),
-        ("://", ("?appid=", "&appid="), _PARAMETER, _before),
-        ("sig", ("sig=", "signature="), _PARAMETER, _before),
-        ("code=", ("?code=", "&code="), _CODE, _random_only),
-        ("authorization", ("signature=",), _SIGNED, _before),
-        ("true\t", ("true\t",), _COOKIE_FILE, _random_only),
-        ("kty", ("kty",), _JWK, _before),
-        ("private-lines", ("private-lines",), _PUTTY, _before),
-        (":5432:", (":5432:",), _PGPASS, _before),
-        (":*:", (":*:",), _PGPASS, _before),
-        (":aa", (":aa",), _TELEGRAM, _before),
+        Step("key=", ("?key=", "&key="), _PARAMETER, _before),
+        Step("://", ("?appid=", "&appid="), _PARAMETER, _before),
+        Step("sig", ("sig=", "signature="), _PARAMETER, _before),
+        Step("code=", ("?code=", "&code="), _CODE, _random_only),
+        Step("authorization", ("signature=", "response="), _SIGNED, _before),
+        Step("$", ("$",), _CRYPT, _before, True),
+        Step("true\t", ("true\t",), _COOKIE_FILE, _random_only),
+        Step("kty", ("kty",), _JWK, _before, True),
+        Step("private-lines", ("private-lines",), _PUTTY, _before, True),
+        Step(":5432:", (":5432:",), _PGPASS, _before),
+        Step(":*:", (":*:",), _PGPASS, _before),
+        Step(":aa", (":aa",), _TELEGRAM, _before),
     )

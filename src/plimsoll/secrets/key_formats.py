@@ -1,6 +1,6 @@
 """Finds keys by their format.
 
-Every word of 20 characters or more is checked once: its first three characters select the patterns of `shapes.toml`
+Every word of 20 characters or more is checked once: its first two characters select the patterns of `shapes.toml`
 that can match. A word that matches no pattern is a key if a short prefix is followed by a long random part
 (`acme_live_9fK2…`, `acme-4be0…`), unless the prefix is one of an identifier (`toolu_`, `call_`, `msg_`).
 """
@@ -26,7 +26,8 @@ _URL_SAFE = re.compile(r"(?P<prefix>[A-Za-z][A-Za-z0-9]{1,11})[._-](?P<body>[A-Z
 GENERIC = (_WORD, _PREFIXED, _DOTTED, _URL_SAFE)
 _MIN_WITHOUT_CASE = 32  # a body without capital letters must be longer, as it is less distinct
 _MIN_CHANGES = 0.42  # one random string in fifty has a lower share; no observed name in code has a higher one
-_START = 3
+_ULID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}")  # ids that begin with a time
+_START = 2
 
 
 @cache
@@ -50,7 +51,7 @@ def _ids() -> frozenset[str]:
     return frozenset(words("id_prefixes"))
 
 
-def without_shapes(text: str) -> str:
+def without_shapes(text: str, _lowered: str) -> str:
     """The text without words that have the form of a key."""
     kept: list[str] = []
     done = 0
@@ -99,7 +100,9 @@ def _is_key(body: str) -> bool:
     if body.lower() == body:
         return len(body) >= _MIN_WITHOUT_CASE and is_very_random(body)
     digits = sum(character.isdigit() for character in body)
-    return digits >= 2 and body.upper() != body and changes(body) >= _MIN_CHANGES
+    if body.upper() == body:
+        return digits >= 4 and changes(body) >= _MIN_CHANGES / 2 and not _ULID.fullmatch(body)
+    return digits >= 2 and changes(body) >= _MIN_CHANGES
 
 
 def _is_mixed(part: str) -> bool:
@@ -116,4 +119,4 @@ def _is_url_safe_key(body: str) -> bool:
     """Whether 32 or more characters with dashes are random: mixed case, digits, no words between the dashes."""
     bare = re.sub("[_-]", "", body)
     longest = max(map(len, re.split("[_-]", body)))
-    return len(bare) >= 30 and longest >= 8 and bare.lower() != bare and _is_key(bare)
+    return len(bare) >= 30 and longest >= 8 and bare.lower() != bare != bare.upper() and _is_key(bare)

@@ -12,8 +12,9 @@ possessive, and no match starts inside another.
 from functools import cache
 
 from plimsoll.secrets.assigned import without_assigned
-from plimsoll.secrets.contexts import steps, without_passwords_in_other_languages
+from plimsoll.secrets.contexts import in_lower_case, steps
 from plimsoll.secrets.key_formats import without_shapes
+from plimsoll.secrets.languages import without_passwords_in_other_languages
 from plimsoll.secrets.manifests import without_manifest_values
 from plimsoll.secrets.private_keys import without_private_keys
 from plimsoll.secrets.tables import without_columns
@@ -21,30 +22,25 @@ from plimsoll.secrets.tables import without_columns
 
 def redact(text: str) -> str:
     """The text with every secret replaced by `[redacted]`; the same object if there is none."""
-    lowered = _lowered(text)
+    lowered = in_lower_case(text)
     if "private key" in lowered:
         text = without_private_keys(text)
-        lowered = _lowered(text)
+        lowered = in_lower_case(text)
     if "kind" in lowered and "secret" in lowered:
         text = without_manifest_values(text)
-        lowered = _lowered(text)
+        lowered = in_lower_case(text)
     gates = {gate for gate in _gates() if gate in lowered}
-    if gates:
-        for gate, needles, pattern, replaced in steps():
-            if gate in gates and any(needle in lowered for needle in needles):
-                text, count = pattern.subn(replaced, text)
-                lowered = _lowered(text) if count else lowered
-    text = without_columns(text, lowered)
-    lowered = _lowered(text)
-    found = without_shapes(without_passwords_in_other_languages(text))
-    return without_assigned(found, lowered if found is text else _lowered(found))
+    found = text
+    for step in steps() if gates else ():
+        if step.gate in gates:
+            found = step.applied(text, lowered)
+            text, lowered = found, lowered if found is text else in_lower_case(found)
+    for step_of in (without_columns, without_passwords_in_other_languages, without_shapes, without_assigned):
+        found = step_of(text, lowered)
+        text, lowered = found, lowered if found is text else in_lower_case(found)
+    return text
 
 
 @cache
 def _gates() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(gate for gate, *_ in steps()))
-
-
-def _lowered(text: str) -> str:
-    """The text in lower case, with the same length."""
-    return text.encode("ascii", "replace").decode("ascii").lower()
+    return tuple(dict.fromkeys(step.gate for step in steps()))

@@ -29,6 +29,8 @@ _PLACEHOLDER = re.compile(
     re.DOTALL | _FLAGS,
 )
 _CASED = re.compile(r"\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+|[a-z]+(?:[A-Z][a-z]+)+)(?:[.:\[(>-].*)?", re.DOTALL)
+_HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]++")
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[\w/-]+\.[a-z]{2,4}", _FLAGS)  # of mail; a file name
 _CHANGES_OF_NOISE = 0.60  # the same for a text with punctuation and spaces, of which sentences have fewer
 _CHANGES = 0.40  # minimum share of adjacent characters of different kinds in a random text
 
@@ -84,13 +86,15 @@ def is_random(value: str) -> bool:
 def is_very_random(value: str) -> bool:
     """Whether a long value can only be random: hexadecimal digits, or a frequent change of character kinds."""
     bare = value.rstrip("=").replace("-", "").replace("_", "")
-    if len(bare) < 16 or bare.isdecimal() or bare.isalpha():
+    if len(bare) < 16 or bare.isdecimal():
         return False
     if len(bare) >= 24 and all(character in "0123456789abcdefABCDEF" for character in bare):
         return True
+    if sum(character.isdigit() for character in bare) < 2:
+        return len(bare) >= 20 and is_scrambled("".join(filter(str.isalpha, bare)))
     # With letters of one case only, fewer adjacent characters differ.
     least = _CHANGES if bare.lower() != bare and bare.upper() != bare else _CHANGES / 2
-    return changes(bare) >= least and sum(character.isdigit() for character in bare) >= 2
+    return changes(bare) >= least
 
 
 def is_noise(value: str) -> bool:
@@ -119,6 +123,15 @@ def changes(text: str) -> float:
     return sum(a != b for a, b in pairwise(kinds)) / max(1, len(kinds) - 1)
 
 
+def is_scrambled(value: str) -> bool:
+    """Whether letters of both cases are mixed as in no name: split before capitals, the parts are very short."""
+    parts = _HUMPS.findall(value)
+    if len(value) < 8 or len(parts) < 3 or not value.isascii() or not value.isalpha():
+        return False
+    longest = 3 if any(len(part) > 1 and part.isupper() for part in parts) else 2.9
+    return len(value) <= longest * len(parts)
+
+
 def is_plain(value: str) -> bool:
     """Whether a value consists of words: letters, joined by dashes or underscores, with at most two final digits."""
     return bool(WORD.fullmatch(value.rstrip("0123456789")))
@@ -128,12 +141,17 @@ def is_stated_password(value: str) -> bool:
     """Whether a value that a sentence or a heading calls a password mixes letters with digits or symbols."""
     bare = value.rstrip(".,;:!?)")
     has_letter = any(character.isalpha() for character in bare)
-    return (
-        len(bare) >= 5
-        and has_letter
-        and any(c.isdigit() or c in "!@#$%^&*" for c in bare)
-        and (not is_plain(bare) or sum(c.isdigit() for c in bare) >= 4)  # Summer2024, but not sha256
-    )
+    if len(bare) < 5 or not has_letter or _ADDRESS.fullmatch(bare):
+        return False
+    if is_plain(bare):  # Summer2024, but not sha256
+        return sum(c.isdigit() for c in bare) >= 4 or is_scrambled(bare.rstrip("0123456789"))
+    return any(c.isdigit() or c in "!@#$%^&*" for c in bare)
+
+
+def is_mixed(value: str) -> bool:
+    """Whether letters and digits are mixed, as in no name of a type or rule."""
+    has_both = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+    return len(value) >= 8 and has_both and not is_plain(value) and not any(c in " :|" for c in value)
 
 
 def is_sentence(value: str) -> bool:
