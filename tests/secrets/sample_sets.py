@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from plimsoll.secrets import redact
+
 _SAMPLES = Path(__file__).with_name("samples")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _DIGITS = "0123456789"
@@ -48,8 +50,6 @@ def survives(secret: str, text: str, redacted: str) -> bool:
 
 
 def missed(name: str) -> list[str]:
-    from plimsoll.secrets import redact
-
     return [
         title
         for title, text, hidden in secrets(name)
@@ -58,8 +58,6 @@ def missed(name: str) -> list[str]:
 
 
 def mistaken(name: str) -> list[str]:
-    from plimsoll.secrets import redact
-
     return [text for text in look_alikes(name) if redact(text) != text]
 
 

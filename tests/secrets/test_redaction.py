@@ -202,7 +202,9 @@ def test_no_pattern_can_do_more_than_bounded_work_at_one_place(pattern: re.Patte
 @pytest.mark.parametrize(
     "seed",
     ["sk-", "ghp_", "eyJaaaaaaaaa.", "-----BEGIN PRIVATE KEY-----\nAAAA", "://", "://a:", "http://a:a", "curl -u ",
-     "password", 'password:"a', 'token="\\\\', "--password ", "Authorization: ", "Bearer ", "?key=", ";pwd=", "a"],
+     "password", 'password:"a', 'token="\\\\', "--password ", "Authorization: ", "Bearer ", "?key=", ";pwd=", "a",
+     "user x7Kd9fQ2 ", "secret --value ", "connect(a,", "mot de passe ", "пароль ",
+     "$6$aaaa", "-u joe:a1", "codes: a1b2 "],
 )  # fmt: skip
 def test_a_megabyte_made_to_be_slow_is_read_to_its_end(seed):
     # A pattern that tried again from every place would not come back from this within a day.

@@ -40,18 +40,21 @@ VALUE = re.compile(
     _SUFFIX + r"(?:[\"']?,?\s{1,40}[\"']?(?:default_?)?(?:value|content)[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
     r"(?P<attribute>[^\s\"'][^\"'\n]{0,400})(?=[\"'\n])"
     r"|(?P<spoken>(?:[ \t](?:for|of|to|on)[ \t][\w ./@'-]{1,40}?)?"
-    r"[ \t]{1,2}(?:is|was|to|(?:will|should|must|would)[ \t]be)(?:[ \t](?:now|set[ \t]to))?:?[ \t]{1,2}[\"'`]?)"
+    r"[ \t]{1,2}(?:is|was|to|è|es|est|ist|é|(?:will|should|must|would)[ \t]be)"
+    r"(?:[ \t](?:now|set[ \t]to))?:?[ \t]{1,2}[\"'`]?)"
     r"(?P<told>[^\s\"'`<>\[\]]{4,200}+)"
     r"|(?P<close>\\{0,3}[\"'])?\]?"
     r"(?P<sep>(?:[ \t]{0,4}:[ \t]{0,4}&?(?:'static )?[\w.]{1,20}(?:[<\[][\w., |]{1,20}[>\]])?\??|[ \t]{1,4}string)"
     r"[ \t]{1,4}=[ \t]{1,4}(?=[brf]?[\"'])"  # a type: `secret: &str = "…"`
-    r"|[ \t]{0,8}(?:=>|:=|[:=](?!=))(?:\s{1,40}(?=[\"'])|[ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,20})?)"  # YAML: `password: |`
+    # YAML: `password: |`
+    r"|[ \t]{0,8}(?:=>|:=|[:=](?!=))(?:\s{1,40}(?=[\"'])|[ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,20})?)"
     r"|[ \t]{1,40}\|[ \t]{1,40}|[ \t]{1,4}|(?=\([\"'])|(?<=[\"']),[ \t]{0,20})"
     r"(?P<call>\((?=[\"'])|(?<=[=:> ])[\w.:&\[\]]{1,30}\([ \t]{0,4}(?=[bru]?[\"']))?(?:[bru@]{1,2}(?=[\"']))?"
     r"(?:(?P<escaped>\\{1,3}[\"'])(?P<inner>[^\"'\\\n]{1,400})"
     r"|\"(?P<double>(?:[^\"\\\n]|\\.){1,400}+)|'(?P<single>(?:[^'\\\n]|\\.){1,400}+)"
     r"|(?P<bare>(?:[$*@(!%^#]{1,3})?[^\s\"'`,;&(){}\[\]<>|\\]{3,400}+))"
-    r"|(?P<tag></key>\s{0,40}<string>|>)(?P<text>[^<>\n]{1,400})(?=</))",
+    r"|(?P<tag></(?:key|name)>\s{0,40}<(?:string|value)>"
+    r"|(?:[\"']|[ \t][\w:.-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"'])?>)(?P<text>[^<>\n]{1,400})(?=</))",
     _FLAGS,
 )
 _MAX_CHECKED = 400  # characters of a value that are checked; a secret extends to the end of its word
@@ -69,6 +72,7 @@ _SYMMETRIC_KEY = re.compile(r"(?!AAAA)(?=[^a-z]{0,40}[a-z])(?=[^A-Z]{0,40}[A-Z])
 _MIXED_KEY = re.compile(
     r"(?=[^0-9]{0,40}[0-9])(?=[^a-z]{0,40}[a-z])(?=[^A-Z]{0,40}[A-Z])[A-Za-z0-9_-]{24,100}+"
 )
+_HEX_KEY = re.compile(r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})")
 _CALL_WITH_NAME = re.compile(r"\w\([ \t]{0,8}[\"'][\w.-]*\Z")  # define('DB_PASSWORD', '…')
 _CALL = re.compile(r"[A-Za-z_][\w.:]*+\(")
 _SETTER = re.compile(r"(?i:set|with|add|use|change|update|reset)_?\Z|[a-z0-9)][.]\Z|\A[.]\Z")
@@ -97,7 +101,9 @@ def _key_of(strength: str) -> re.Pattern[str]:
     """Matches the word before `key`: `api_key`, `apiKey`, `API-Key`, `private key`."""
     owners = "|".join(words(strength))
     camel = "|".join(owner.capitalize() for owner in words(strength))
-    return re.compile(rf"(?:(?:\A|[^A-Za-z])(?i:{owners})|(?<=[a-z0-9])(?:{camel}))[_ -]?(?i:access[_-]?)?\Z")
+    return re.compile(
+        rf"(?:(?:\A|[^A-Za-z])(?i:{owners})|(?<=[a-z0-9])(?:{camel}))[_ .-]?(?i:access[_-]?)?\Z"
+    )
 
 
 @cache
@@ -245,8 +251,16 @@ def _is_stated_key(name: str, prefix: str, before: str, value: str) -> bool:
         )
     # Of a name like `ServiceBusKey` or `bugsnag_key`, only a random value tells that it is secret.
     owner = re.split(r"[_.-]|(?<=[a-z])(?=[A-Z])", prefix.strip("_.-"))[-1].lower()
-    is_key = _MIXED_KEY.fullmatch(value) or _SYMMETRIC_KEY.fullmatch(value)
-    return owner not in words("identifying_keys") and bool(is_key) and is_very_random(value)
+    is_key = (
+        _MIXED_KEY.fullmatch(value.replace(".", "").replace(":", ""))
+        or _SYMMETRIC_KEY.fullmatch(value)
+        or _HEX_KEY.fullmatch(value)
+    )
+    return (
+        owner not in words("identifying_keys")
+        and bool(is_key)
+        and any(map(is_very_random, re.split("[.:]", value)))
+    )
 
 
 def _is_stated_pass(found: re.Match[str], name: str, prefix: str, value: str) -> bool:
@@ -258,7 +272,9 @@ def _is_stated_pass(found: re.Match[str], name: str, prefix: str, value: str) ->
     sep = (found["sep"] or "").strip()
     if "=" not in sep and found["bare"]:
         # `PASS: TestLogin/7_hex` is a test's result.
-        is_named = found.string[found.start() - 1].islower() and (":" in sep or (prefix and name == "pw"))
+        is_named = (name != "pass" or found.string[found.start() - 1].islower()) and (
+            ":" in sep or (prefix and name == "pw")
+        )
     else:
         is_named = sep not in ("", "|", ",")
     return bool(is_named) and is_stated_password(value.split()[0] if found["bare"] is None else value)
@@ -268,7 +284,7 @@ def _is_passed(found: re.Match[str], prefix: str, value: str) -> bool:
     """Whether a quoted argument is a secret: `setPassword("…")`, `secret = bytes("…")`; not `getToken("…")`."""
     if not is_mixed(value):
         return False
-    return found["call"] != "(" or bool(_SETTER.search(prefix))
+    return found["call"] != "(" or bool(_SETTER.search(prefix)) or bool(_MIXED_KEY.fullmatch(value))
 
 
 def _whole(found: re.Match[str], before: str, name: str) -> tuple[str, int]:

@@ -62,6 +62,7 @@ class Step(NamedTuple):
             at = lowered.find(needle, end)
         return "".join((*kept, text[done:])) if kept else text
 
+
 _FLAGS = re.IGNORECASE
 _URL = re.compile(
     r"://(?P<who>[^\s/@:\"'<>\[\]\\]{0,200}+:[^\s/\"'<>\[\],]{1,300}(?=@)|[^\s/@:\"'<>\[\]\\$]{16,300}+(?=@))"
@@ -71,8 +72,8 @@ _HOOK = re.compile(r"://[^\s\"'<>`)\]\\]{20,}+", _FLAGS)
 _HOOK_PATH = re.compile(r"hooks?\b|webhook", _FLAGS)
 _HEADER = re.compile(
     r"\b(?P<name>(?:proxy-)?authorization)(?P<sep>\\{0,3}[\"']?[ \t]{0,8}[:=][ \t]{0,8}\\{0,3}[\"']?)"
-    r"(?!digest[ \t])(?P<how>(?:bearer|basic|token|apikey|api-key|key|sso-key|genie[a-z]{0,8}|bot|splunk|ssws|oauth|jwt|negotiate"
-    r"|ntlm)[ \t:=]{1,8})?"
+    r"(?!digest[ \t])(?P<how>(?:bearer|basic|token|apikey|api-key|key|sso-key|genie[a-z]{0,8}|bot|splunk|ssws|oauth"
+    r"|jwt|negotiate|ntlm)[ \t:=]{1,8})?"
     r"(?P<value>[A-Za-z0-9._~+/=:-]{6,}+)",
     _FLAGS,
 )
@@ -118,7 +119,8 @@ _TELEGRAM = re.compile(
 
 
 def _url(found: Found) -> str:
-    return found[0] if _is_no_password(found["who"].rpartition(":")[2]) else f"://{MARK}"
+    user, _, password = found["who"].rpartition(":")
+    return found[0] if _is_no_password(password) and not is_very_random(user) else f"://{MARK}"
 
 
 def _is_no_password(value: str) -> bool:

@@ -58,7 +58,8 @@ def _pattern(*, ascii_only: bool) -> re.Pattern[str]:
     joined = "|".join(re.escape(word) for word in _table()["joined"])
     spaced = "|".join(re.escape(word) for word in _table()["spaced"])
     return re.compile(
-        rf"(?P<before>(?:{words}){_MIDDLE}(?:[ \t]{{0,4}}(?:{joined})|[ \t](?:{spaced})[ \t:]))(?P<gap>)" + _VALUE,
+        rf"(?P<before>(?:{words}){_MIDDLE}(?:[ \t]{{0,4}}(?:{joined})|[ \t](?:{spaced})[ \t:]))(?P<gap>)"
+        + _VALUE,
         re.IGNORECASE,
     )
 

@@ -13,11 +13,20 @@ from functools import cache
 
 from plimsoll.secrets.assigned import without_assigned
 from plimsoll.secrets.contexts import in_lower_case, steps
+from plimsoll.secrets.generated_words import without_generated_words
 from plimsoll.secrets.key_formats import without_shapes
 from plimsoll.secrets.languages import without_passwords_in_other_languages
 from plimsoll.secrets.manifests import without_manifest_values
 from plimsoll.secrets.private_keys import without_private_keys
 from plimsoll.secrets.tables import without_columns
+
+_SEARCHES = (
+    without_columns,
+    without_passwords_in_other_languages,
+    without_shapes,
+    without_assigned,
+    without_generated_words,
+)
 
 
 def redact(text: str) -> str:
@@ -35,8 +44,8 @@ def redact(text: str) -> str:
         if step.gate in gates:
             found = step.applied(text, lowered)
             text, lowered = found, lowered if found is text else in_lower_case(found)
-    for step_of in (without_columns, without_passwords_in_other_languages, without_shapes, without_assigned):
-        found = step_of(text, lowered)
+    for without in _SEARCHES:
+        found = without(text, lowered)
         text, lowered = found, lowered if found is text else in_lower_case(found)
     return text
 

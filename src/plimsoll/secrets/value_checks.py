@@ -30,6 +30,7 @@ _PLACEHOLDER = re.compile(
 )
 _CASED = re.compile(r"\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+|[a-z]+(?:[A-Z][a-z]+)+)(?:[.:\[(>-].*)?", re.DOTALL)
 _HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]++")
+_RUNS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]++|[0-9]++")
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[\w/-]+\.[a-z]{2,4}", _FLAGS)  # of mail; a file name
 _CHANGES_OF_NOISE = 0.60  # the same for a text with punctuation and spaces, of which sentences have fewer
 _CHANGES = 0.40  # minimum share of adjacent characters of different kinds in a random text
@@ -130,6 +131,14 @@ def is_scrambled(value: str) -> bool:
         return False
     longest = 3 if any(len(part) > 1 and part.isupper() for part in parts) else 2.9
     return len(value) <= longest * len(parts)
+
+
+def is_generated(value: str) -> bool:
+    """Whether letters of both cases and digits change so often that the word can only be random."""
+    if value.lower() == value or value.upper() == value or value.isalpha():
+        return False
+    parts = _RUNS.findall(value)
+    return len(value) <= 2.5 * len(parts) and sum(len(part) > 2 and part.istitle() for part in parts) < 2
 
 
 def is_plain(value: str) -> bool:
