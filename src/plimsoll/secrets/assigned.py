@@ -172,14 +172,10 @@ def _secret_in(found: re.Match[str], before: str, name: str, ends: _WordEnds) ->
     if needs_random is None:
         is_secret = _is_stated_key(name, prefix, before, value) or _is_stated_pass(found, name, prefix, value)
         return (start, end) if is_secret else None
-    if found["call"] and not _is_passed(found, prefix, value):
-        return None
     if is_not_secret(value) or _is_harmless(found, before, prefix, name, group):
         return None
-    if name == "auth":
-        is_secret = _is_basic_auth(value)
-    elif needs_random:
-        is_secret = is_very_random(value) or is_noise(value)
+    if needs_random:
+        is_secret = _is_basic_auth(value) if name == "auth" else is_very_random(value) or is_noise(value)
     else:
         is_secret = _is_secret(found, group, value, prefix, before, name)
     return (start, max(end, whole_end)) if is_secret else None
@@ -207,6 +203,8 @@ def _is_secret(found: re.Match[str], group: str, value: str, prefix: str, before
 def _is_harmless(found: re.Match[str], before: str, prefix: str, name: str, group: str) -> bool:
     """Whether the name, or what separates it from its value, tells that the value is not secret."""
     if (not _is_password(name) and _harmless().search(prefix[-14:])) or _ARN.search(before):
+        return True
+    if found["call"] and not _is_passed(found, prefix, found[group]):
         return True
     sep = (found["sep"] or "").strip()
     if sep == ",":
@@ -269,15 +267,18 @@ def _is_stated_pass(found: re.Match[str], name: str, prefix: str, value: str) ->
         return False
     if (prefix and prefix.strip(".-_").lower() not in words("password_of")) or found["told"]:
         return False
+    return _is_named(found, name, prefix) and is_stated_password(
+        value.split()[0] if not found["bare"] else value
+    )
+
+
+def _is_named(found: re.Match[str], name: str, prefix: str) -> bool:
+    """Whether a sign between name and value tells that they belong together. `PASS: TestLogin` is a test's result."""
     sep = (found["sep"] or "").strip()
-    if "=" not in sep and found["bare"]:
-        # `PASS: TestLogin/7_hex` is a test's result.
-        is_named = (name != "pass" or found.string[found.start() - 1].islower()) and (
-            ":" in sep or (prefix and name == "pw")
-        )
-    else:
-        is_named = sep not in ("", "|", ",")
-    return bool(is_named) and is_stated_password(value.split()[0] if found["bare"] is None else value)
+    if "=" in sep or not found["bare"]:
+        return sep not in ("", "|", ",")
+    is_result = name == "pass" and not found.string[found.start() - 1].islower()
+    return not is_result and (":" in sep or bool(prefix and name == "pw"))
 
 
 def _is_passed(found: re.Match[str], prefix: str, value: str) -> bool:
@@ -331,16 +332,22 @@ def _bare_is_secret(found: re.Match[str], value: str, prefix: str, before: str, 
         return False
     if not WORD.fullmatch(value):
         return _can_be_secret(name, value)
-    if is_scrambled(value) or (_is_password(name) and after == ";" and before[-1:] in (";", " ")):
-        return True
-    # In code, a bare word is a variable. It is a value in an environment file, after an option and in YAML.
+    in_connection_string = _is_password(name) and after == ";" and before[-1:] in (";", " ")
+    return (
+        is_scrambled(value) or in_connection_string or _word_is_password(found, value, prefix, before, name)
+    )
+
+
+def _word_is_password(found: re.Match[str], value: str, prefix: str, before: str, name: str) -> bool:
+    """Whether a bare word is a value. In code it is a variable; in environment files, after options, in YAML it is not."""
     if not _is_password(name) or SPEAKS_OF_ITSELF.search(value):
         return False
+    if name == "secret" and "-" in value:
+        return False  # the name of an object: `existingSecret: app-postgres`
+    sep, after = found["sep"], found.string[found.start("bare") + len(value) :][:1]
     written = found.string[found.start() - len(name) : found.start()]
     line = before.rpartition("\n")[2].strip(" \t-\"'")
     is_yaml = ":" in sep and line == prefix.strip("-") and after in ("", "\n", "\r") and value.islower()
-    if name == "secret" and "-" in value:
-        return False  # the name of an object: `existingSecret: app-postgres`
     return is_yaml or not sep.strip() or ("=" in sep and (prefix + written).isupper())
 
 
