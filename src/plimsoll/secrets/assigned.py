@@ -324,7 +324,6 @@ def _quoted_is_secret(name: str, value: str) -> bool:
 
 
 def _bare_is_secret(found: re.Match[str], value: str, prefix: str, before: str, name: str) -> bool:
-    sep = found["sep"]
     after = found.string[found.start("bare") + len(value) :][:1]
     if (after and after in "([{") or _CALL.match(value):
         return False
@@ -339,7 +338,7 @@ def _bare_is_secret(found: re.Match[str], value: str, prefix: str, before: str, 
 
 
 def _word_is_password(found: re.Match[str], value: str, prefix: str, before: str, name: str) -> bool:
-    """Whether a bare word is a value. In code it is a variable; in environment files, after options, in YAML it is not."""
+    """Whether a bare word is a value. In code it is a variable."""
     if not _is_password(name) or SPEAKS_OF_ITSELF.search(value):
         return False
     if name == "secret" and "-" in value:
