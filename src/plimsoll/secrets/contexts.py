@@ -24,7 +24,7 @@ from plimsoll.secrets.value_checks import (
 Found: TypeAlias = re.Match[str]
 
 
-class Step(NamedTuple):
+class ContextPattern(NamedTuple):
     """One pattern. It runs only if the text contains its gate, which several steps share, and one of its needles."""
 
     gate: str
@@ -192,12 +192,12 @@ def _again(pattern: str) -> str:
 
 
 @cache
-def steps() -> tuple[Step, ...]:
+def steps() -> tuple[ContextPattern, ...]:
     """The steps, in order; gates and needles are in lower case."""
     text = files("plimsoll.secrets").joinpath("commands.toml").read_text("utf-8")
     rows = tomllib.loads(text)["command"]
     commands = (
-        Step(
+        ContextPattern(
             row["gate"],
             (row["hint"],) if isinstance(row["hint"], str) else tuple(row["hint"]),
             re.compile(_again(row["pattern"])),
@@ -207,23 +207,23 @@ def steps() -> tuple[Step, ...]:
         for row in rows
     )
     return (
-        Step("://", ("://",), _URL, _url),
-        Step("://", ("hook",), _HOOK, _hook),
-        Step("authorization", ("authorization",), _HEADER, _header),
-        Step("cookie", ("cookie",), _COOKIE, _cookie),
-        Step("bearer ", ("bearer ",), _SCHEME, _scheme),
-        Step("basic ", ("basic ",), _SCHEME, _scheme),
+        ContextPattern("://", ("://",), _URL, _url),
+        ContextPattern("://", ("hook",), _HOOK, _hook),
+        ContextPattern("authorization", ("authorization",), _HEADER, _header),
+        ContextPattern("cookie", ("cookie",), _COOKIE, _cookie),
+        ContextPattern("bearer ", ("bearer ",), _SCHEME, _scheme),
+        ContextPattern("basic ", ("basic ",), _SCHEME, _scheme),
         *commands,
-        Step("key=", ("?key=", "&key="), _PARAMETER, _before),
-        Step("://", ("?appid=", "&appid="), _PARAMETER, _before),
-        Step("sig", ("sig=", "signature="), _PARAMETER, _before),
-        Step("code=", ("?code=", "&code="), _CODE, _random_only),
-        Step("authorization", ("signature=", "response="), _SIGNED, _before),
-        Step("$", ("$",), _CRYPT, _before, True),
-        Step("true\t", ("true\t",), _COOKIE_FILE, _random_only),
-        Step("kty", ("kty",), _JWK, _before, True),
-        Step("private-lines", ("private-lines",), _PUTTY, _before, True),
-        Step(":5432:", (":5432:",), _PGPASS, _before),
-        Step(":*:", (":*:",), _PGPASS, _before),
-        Step(":aa", (":aa",), _TELEGRAM, _before),
+        ContextPattern("key=", ("?key=", "&key="), _PARAMETER, _before),
+        ContextPattern("://", ("?appid=", "&appid="), _PARAMETER, _before),
+        ContextPattern("sig", ("sig=", "signature="), _PARAMETER, _before),
+        ContextPattern("code=", ("?code=", "&code="), _CODE, _random_only),
+        ContextPattern("authorization", ("signature=", "response="), _SIGNED, _before),
+        ContextPattern("$", ("$",), _CRYPT, _before, True),
+        ContextPattern("true\t", ("true\t",), _COOKIE_FILE, _random_only),
+        ContextPattern("kty", ("kty",), _JWK, _before, True),
+        ContextPattern("private-lines", ("private-lines",), _PUTTY, _before, True),
+        ContextPattern(":5432:", (":5432:",), _PGPASS, _before),
+        ContextPattern(":*:", (":*:",), _PGPASS, _before),
+        ContextPattern(":aa", (":aa",), _TELEGRAM, _before),
     )

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 
 from plimsoll.secrets.assigned import MARK
-from plimsoll.secrets.contexts import Step, in_lower_case
+from plimsoll.secrets.contexts import ContextPattern, in_lower_case
 from plimsoll.secrets.value_checks import is_not_secret, is_stated_password
 
 _LETTER = re.compile("[À-ʯͰ-᷿぀-퟿]")  # a quick check, as symbols and arrows are frequent
@@ -33,8 +33,8 @@ def without_passwords_in_other_languages(text: str, lowered: str) -> str:
 
 
 @cache
-def _step(part: str) -> Step:
-    return Step(part, (part,), _pattern(ascii_only=True), _stated)
+def _step(part: str) -> ContextPattern:
+    return ContextPattern(part, (part,), _pattern(ascii_only=True), _stated)
 
 
 @cache
