@@ -246,6 +246,11 @@ class SummaryLate(SummaryFailed):
         self.pending = pending
 
 
+def reason_of(error: OSError) -> str:
+    """What the system said, without what Python adds in parentheses."""
+    return str(error.strerror or error).partition(" (while ")[0]
+
+
 def advice_on(error: OSError) -> str:
     """A suggestion for a failed write, as one sentence."""
     if error.errno in _DISK_FULL_ERRORS:

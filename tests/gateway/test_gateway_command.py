@@ -93,7 +93,7 @@ def test_a_port_in_use_is_a_sentence(tmp_path: Path) -> None:
     port, done = on_a_taken_port(tmp_path)
     assert done.returncode == 2
     assert "context.engine" not in done.stderr
-    assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
+    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use. Choose" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -44,7 +44,7 @@ def test_with_demo_the_embedded_model_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "environ", "told"),
     [
-        ({}, {}, ["upstream: none. No upstream is configured"]),
+        ({}, {}, ["upstream: none. Clients that send their provider's key are served"]),
         ({"base_url": "http://127.0.0.1:9/v1"}, {}, ["upstream: http://127.0.0.1:9/v1 "]),
         (
             {},

@@ -237,9 +237,19 @@ def test_the_newest_session_of_an_agent_is_shown_wherever_it_is_from(tmp_path: P
     assert "harbour" in (tmp_path / "page.html").read_text("utf-8")
 
 
+def test_the_bundled_conversation_is_shown_and_not_stored(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    page = str(tmp_path / "page.html")
+    done = run_plimsoll("inspect", "--example", "-o", page, env={**os.environ, "PLIMSOLL_HOME": str(home)})
+    assert done.returncode == 0, done.stderr
+    assert "harbour" in Path(page).read_text("utf-8")
+    assert not (home / "archive.db").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        (["--example", "--latest", "claude"], "or pass --example"),
         (["nothing-like-it"], "no stored session begins with it"),
         (["-o", "page.html"], "Name the FILE or SESSION"),
         ([EXAMPLE, "--latest", "claude"], "Name a FILE or a SESSION, or an agent"),

@@ -133,7 +133,7 @@ def test_a_gateway_without_settings_says_what_it_needs(tmp_path, size):
     port = default_port()
     with Terminal(tmp_path, "--port", str(port), command="gateway", size=size) as screen:
         shown = Camera(screen, size).take("gateway-unconfigured", "Ready. Press Ctrl-C to stop.")
-    assert "send your provider's key with the request" in " ".join(shown.split())
+    assert "Clients that send their provider's key are served" in " ".join(shown.split())
     if size == SIZES[0]:
         assert_is_pictured("gateway", [(str(port), DEFAULT_PORT)])
 

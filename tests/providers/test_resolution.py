@@ -136,7 +136,7 @@ def test_a_missing_key_is_one_sentence_with_the_variables_name(settings: ModelSe
 
 
 def test_a_named_model_is_never_replaced_by_another():
-    with pytest.raises(UnknownModel, match=r"No provider is known for mystery-1.*Set model.provider"):
+    with pytest.raises(UnknownModel, match=r"No provider is known for mystery-1.*or set model.provider"):
         found(ModelSettings(name="mystery-1"), {"OPENAI_API_KEY": SECRET}, ("llama3",))
 
 

@@ -121,7 +121,7 @@ def test_export_writes_markdown_html_and_json_and_overwrites_no_named_file(home,
         "assistant",
     ]
     assert "j.json already exists and was not changed" in done.notices
-    assert "'x.y' does not end in .md, .html or .json" in done.notices
+    assert "'x.y' is no format, and no file that ends in .md, .html or .json" in done.notices
 
 
 def test_copy_hands_the_last_answer_to_the_program_of_the_desktop(home, tmp_path):

@@ -16,7 +16,7 @@ from plimsoll.archive import CompactionEvent, UsageTotal, ViewItem
 from plimsoll.terminal.chat.completion import ChatCompleter
 from plimsoll.terminal.chat.context_usage import context_bar, context_usage
 from plimsoll.terminal.chat.markdown import newest_part, split_blocks
-from plimsoll.terminal.chat.screen import LiveScreen
+from plimsoll.terminal.chat.screen import LiveScreen, Screen
 from plimsoll.terminal.chat.status_lines import Status, compaction_line, status_line, thousands, tool_line
 
 ANSWERS = st.lists(
@@ -176,3 +176,12 @@ def test_a_notice_about_a_reply_follows_the_reply():
         screen.emit(event)
     screen.end()
     assert written.getvalue().index("And then the ship") < written.getvalue().index("The reply was cut.")
+
+
+def test_in_a_pipe_a_notice_does_not_continue_the_line_of_the_reply():
+    both = io.StringIO()
+    screen = Screen(Console(file=both), Console(file=both))
+    for event in (TextReceived("And then the ship"), Notice("The reply was cut.")):
+        screen.emit(event)
+    screen.end()
+    assert both.getvalue() == "And then the ship\nThe reply was cut.\n"

@@ -44,7 +44,7 @@ def find_inputs(paths: Sequence[str], output: Path | None = None) -> list[InputF
     found: dict[Path, str] = {}
     for path in paths:
         if not Path(path).exists():
-            raise UserError(f"{path} does not exist.")
+            raise UserError(f"{path} does not exist. Check the path.")
         for item in _below(Path(path)):
             real = item.resolve()
             if output is None or output.resolve() not in real.parents:

@@ -23,7 +23,7 @@ from uvicorn.supervisors import Multiprocess
 
 from plimsoll.archive.open_archive import open_archive
 from plimsoll.config import Settings, load_settings, plimsoll_home
-from plimsoll.errors import UserError, advice_on
+from plimsoll.errors import UserError, advice_on, reason_of
 from plimsoll.gateway.access.key_policy import KeyPolicy
 from plimsoll.gateway.app import app_from_config
 from plimsoll.gateway.client_lines import client_address, client_lines
@@ -147,6 +147,6 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise UserError(
-            f"The gateway cannot listen on {host} port {port}: {error.strerror}. "
+            f"The gateway cannot listen on {host} port {port}: {reason_of(error)}. "
             f"Choose another with --port. {advice_on(error) if error.filename else ''}".rstrip()
         ) from error

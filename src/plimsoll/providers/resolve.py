@@ -156,7 +156,7 @@ async def _unclaimed(search: _MainModelSearch, name: str) -> Resolution:
     state = "has other models" if names else "does not answer or has no model"
     raise UnknownModel(
         f"No provider is known for {name}, and Ollama at {address} {state}. "
-        "Set model.provider or model.base_url."
+        "Check the name (`plimsoll models list`), or set model.provider or model.base_url."
     )
 
 

@@ -1,8 +1,8 @@
 """`plimsoll inspect`: a page in the browser that shows a conversation across its compactions.
 
-SESSION ────────────────► the archive ─┐
-FILE | --latest claude ─► a temporary  ┼─► python -m plimsoll.gateway.inspector ─► browser, or one HTML file
-                          archive ─────┘
+SESSION ────────────────────────────► the archive ─┐
+FILE | --latest claude | --example ─► a temporary  ┼─► python -m plimsoll.gateway.inspector ─► browser or HTML file
+                                      archive ─────┘
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from plimsoll.terminal.session_source import (
 )
 from plimsoll.terminal.sessions.store_access import has_archive, open_store
 from plimsoll.terminal.standard_output import STANDARD_STREAM
-from plimsoll.transcripts import Transcript
+from plimsoll.transcripts import Transcript, read_example
 
 _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec")
 
@@ -37,6 +37,7 @@ _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec")
 @click.command()
 @click.argument("source", metavar="[FILE|SESSION]", required=False)
 @latest_anywhere_option
+@click.option("--example", is_flag=True, help="Show the bundled conversation.")
 @click.option(
     "--line", type=click.IntRange(1), help="The conversation in this line of a file that has several."
 )
@@ -48,6 +49,7 @@ _NEEDED = ("starlette", "uvicorn", "httptools", "msgspec")
 def inspect(
     source: str | None,
     latest: str | None,
+    example: bool,
     line: int | None,
     output: str | None,
     port: int | None,
@@ -59,13 +61,14 @@ def inspect(
     archive, so nothing that you do in the page changes it.
 
     \b
+    plimsoll inspect --example
     plimsoll inspect --latest claude
     plimsoll inspect 20261115-094512-quiet-harbour
     plimsoll inspect session.jsonl -o page.html
     """
-    if source and latest:
-        raise click.UsageError("Name a FILE or a SESSION, or an agent with --latest.")
-    if output and not (source or latest):
+    if bool(source) + bool(latest) + example > 1:
+        raise click.UsageError("Name a FILE or a SESSION, or an agent with --latest, or pass --example.")
+    if output and not (source or latest or example):
         raise click.UsageError("Name the FILE or SESSION to write with --output.")
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
@@ -73,7 +76,10 @@ def inspect(
             f"The inspector needs packages that are not installed ({', '.join(missing)}). "
             f"Run `{install_command('gateway')}`."
         )
-    options = _options(newest_of(latest, anywhere=True) if latest else source, line)
+    if example:
+        options = _temporary(*read_example())
+    else:
+        options = _options(newest_of(latest, anywhere=True) if latest else source, line)
     options += ["--output", output] if output else []
     options += ["--port", str(port)] if port else []
     options += ["--no-browser"] if no_browser else []
@@ -94,6 +100,11 @@ def _options(source: str | None, line: int | None) -> list[str]:
     transcript = only_one(read_source(source), line)
     for notice in transcript.notices:
         show_notice(f"{transcript.place}: {notice}")
+    return _temporary(transcript)
+
+
+def _temporary(transcript: Transcript) -> list[str]:
+    """The options for a conversation in an archive of its own, which is removed with the page."""
     folder = tempfile.mkdtemp(prefix="plimsoll-inspect-")
     url = f"sqlite://{Path(folder) / 'archive.db'}"
     try:

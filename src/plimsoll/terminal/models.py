@@ -30,6 +30,7 @@ from plimsoll.messages import texts_of
 from plimsoll.messages.printable import plain
 from plimsoll.models import ModelCard, shipped_cards
 from plimsoll.providers import (
+    Endpoint,
     ProviderFacts,
     Resolution,
     address_of,
@@ -144,6 +145,7 @@ async def _exchange(home: Path, settings: ModelSettings, ask: str) -> None:
     )
     started = time.monotonic()
     client = await connect(resolution.endpoint, home=home, context_length=settings.context_length)
+    _show_asked(resolution.endpoint)
     async with client:
         began = time.monotonic()
         reply = await client.complete(request, deadline=DEADLINE)
@@ -153,7 +155,9 @@ async def _exchange(home: Path, settings: ModelSettings, ask: str) -> None:
 def _show_resolution(resolution: Resolution) -> None:
     for step in resolution.explanation:
         click.echo(f"{'→' if step.taken else '·'} {plain(step.sentence)}")
-    endpoint = resolution.endpoint
+
+
+def _show_asked(endpoint: Endpoint) -> None:
     where = endpoint.base_url or "a server on this machine, started now"
     name = Path(endpoint.model).name if endpoint.embedded else endpoint.model
     click.echo(f"Asking {plain(name) or 'its only model'} at {plain(where)}\n")

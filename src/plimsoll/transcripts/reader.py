@@ -73,7 +73,7 @@ def _readable(source: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise TranscriptError(f"{source} does not exist.") from error
+        raise TranscriptError(f"{source} does not exist. Check the path.") from error
     except IsADirectoryError as error:
         raise TranscriptError(f"{source} is a directory; pass a conversation file.") from error
     except PermissionError as error:

@@ -16,7 +16,7 @@ import uvicorn
 
 from plimsoll.archive import Owner
 from plimsoll.config import load_settings, plimsoll_home
-from plimsoll.errors import UserError, advice_on
+from plimsoll.errors import UserError, advice_on, reason_of
 from plimsoll.gateway.inspector.live import LiveSessions
 from plimsoll.gateway.inspector.local_app import LocalInspector
 from plimsoll.gateway.inspector.standalone import write_page
@@ -129,7 +129,7 @@ def _listening(port: int) -> socket.socket:
         return socket.create_server(("127.0.0.1", port))
     except OSError as error:
         raise UserError(
-            f"The inspector cannot listen on port {port}: {error.strerror}. Choose another with --port. "
+            f"The inspector cannot listen on port {port}: {reason_of(error)}. Choose another with --port. "
             f"{advice_on(error) if error.filename else ''}".rstrip()
         ) from error
 

@@ -86,6 +86,13 @@ class Target:
         return written_forms(self.endpoint.key) if self.endpoint.key else ()
 
 
+_NO_UPSTREAM = (
+    "none. Clients that send their provider's key are served by that provider. To serve others, set OPENAI_API_KEY, "
+    "ANTHROPIC_API_KEY or model.base_url, or try `plimsoll gateway --demo`, which answers with a small model on this "
+    "machine."
+)
+
+
 class Targets:
     """The upstreams of one gateway, each resolved once. `demo`: the embedded model may answer."""
 
@@ -123,13 +130,14 @@ class Targets:
             return f"{found.base_url} ({found.provider}, with the key from the environment)"
         try:
             endpoint = (await resolve(self._settings, self._environ, home=self._home)).endpoint
-            require_demo(endpoint, self._home, self._demo)
         except MissingKey:
             facts = _facts(self._settings)
             place = self._settings.base_url or (address_of(facts, self._environ) if facts else "")
             return f"{place} (clients bring their own keys)"
         except UserError as error:
             return f"none. {error} Clients that send their provider's key are served."
+        if not self._demo and is_embedded(endpoint, self._home):
+            return _NO_UPSTREAM
         if endpoint.embedded:
             return f"{Path(endpoint.model).stem} on this machine{', a demonstration' if self._demo else ''}"
         return f"{endpoint.base_url} ({endpoint.provider})"

@@ -38,7 +38,9 @@ async def export(chat: ChatSession, argument: str) -> None:
     path = rest.strip() if named else argument
     form = named or _FORMATS.get(Path(path).suffix.removeprefix(".").lower(), "" if path else "markdown")
     if not form:
-        raise UserError(f"{plain(path)!r} does not end in .md, .html or .json: {EXPORT_USAGE}")
+        raise UserError(
+            f"{plain(path)!r} is no format, and no file that ends in .md, .html or .json: {EXPORT_USAGE}"
+        )
     name = path or f"{chat.id}{_SUFFIXES[form]}"
     target = chat.place / Path(name).expanduser()
     if path and target.exists():

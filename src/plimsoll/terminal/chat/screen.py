@@ -95,6 +95,7 @@ class Screen:
         elif isinstance(event, RetryWaiting) and not self.is_interactive:
             self.note(retry_line(event.status))
         elif isinstance(event, Notice):
+            self.end_text()  # a notice about the reply follows it
             self.note(event.sentence, "yellow")
 
     def fold(self, call: str, output: str) -> None:
@@ -244,8 +245,6 @@ class LiveScreen(Screen):
             self._waiting = retry_line(event.status)
         if isinstance(event, ToolCalled | ToolReturned):
             self._next_call()
-        if isinstance(event, Notice):
-            self.end_text()  # a notice about the reply follows it
         if isinstance(event, SummaryProgress):
             self._summary = summary_line(event.characters)
             self._keys.start(self.on_escape)
