@@ -59,8 +59,12 @@ def conversation(seed: int) -> list[dict[str, Any]]:
             "content": f"Fix ticket PLM-{seed} in src/module_{seed % 97}.py. Never touch src/legacy.py.",
         },
     ]
-    number = 0
-    while estimate_messages_tokens_rough(messages) < MIN_TOKENS:
+    number = counted = tokens = 0
+    while True:
+        tokens += estimate_messages_tokens_rough(messages[counted:])  # counting all again takes quadratic time
+        if tokens >= MIN_TOKENS:
+            break
+        counted = len(messages)
         path, failing = f"src/{chance.choice(_WORDS)}_{chance.randint(0, 60)}.py", chance.random() < 0.3
         tool, arguments = chance.choice(
             [

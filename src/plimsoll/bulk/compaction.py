@@ -95,7 +95,8 @@ class BatchOutcome:
     messages_after: int
     tokens_before: int
     tokens_after: int
-    pruned: tuple[ClearedResult, ...]
+    cleared: int  # tool results that left the context
+    pruned: tuple[ClearedResult, ...]  # their descriptions
     summary: str
     evidence: str
     summary_source: str
@@ -125,8 +126,11 @@ class BatchOutcome:
         return self.transcript.messages
 
 
-def compact_one(job: BatchJob) -> BatchOutcome:
-    """Compact one conversation; an engine's error gets a note that names it."""
+def compact_one(job: BatchJob, describe: bool = True) -> BatchOutcome:
+    """Compact one conversation; an engine's error gets a note that names it.
+
+    Without `describe`, cleared results are only counted, which takes much less time.
+    """
     transcript = job.transcript
     plan, original = job.plan.for_transcript(transcript), transcript.messages
     engine = plan.engine(transcript)
@@ -154,7 +158,8 @@ def compact_one(job: BatchJob) -> BatchOutcome:
         if is_whole(original)
         else estimate_messages_tokens_rough(original),
         tokens_after=report.tokens_after,
-        pruned=report.pruned,
+        cleared=report.cleared,
+        pruned=report.pruned if describe else (),
         summary=report.summary,
         evidence=report.evidence,
         shortened=report.shortened,

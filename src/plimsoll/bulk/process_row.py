@@ -71,7 +71,7 @@ def rejected(row: DatasetRow, reason: str) -> RowResult:
 
 def _compacted(transcript: Transcript, plan: BatchPlan) -> tuple[list[Any], dict[str, Any]]:
     """The row with its conversation compacted, if due."""
-    done = compact_one(BatchJob(plan, transcript))
+    done = compact_one(BatchJob(plan, transcript), describe=False)
     is_compacted = done.outcome == "compacted"
     report = {
         "outcome": done.outcome,
@@ -86,7 +86,7 @@ def _compacted(transcript: Transcript, plan: BatchPlan) -> tuple[list[Any], dict
         "compactions": int(is_compacted),
         "summary_source": done.summary_source if is_compacted else None,
         "summary_failures": list(done.model_failures),
-        "cleared": len(done.pruned),
+        "cleared": done.cleared,
         "survived": _survival(transcript.messages, done.messages) if is_compacted else None,
     }
     return [_document(done.transcript)], report
@@ -119,7 +119,7 @@ def _split(transcript: Transcript, plan: BatchPlan) -> tuple[list[Any], dict[str
         "compactions": len(split.reports),
         "summary_source": _source(split),
         "summary_failures": [failure for item in split.reports for failure in item.model_failures],
-        "cleared": sum(len(item.pruned) for item in split.reports),
+        "cleared": sum(item.cleared for item in split.reports),
         "survived": _survival(before[: split.last_cut], split.last_view) if split.reports else None,
         "examples": len(split.examples),
     }

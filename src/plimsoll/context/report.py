@@ -57,6 +57,7 @@ class CompactionReport:
     shortened: tuple[ShortenedMessage, ...] = ()  # in the head and the tail
     fixed: FixedPart = field(default_factory=FixedPart)  # the part that no compaction reduces
     rearm_tokens: int = 0  # the size at which the next compaction is due
+    cleared: int = 0  # tool results that left the context
     # Describing thousands of cleared results costs more than the compaction itself, so it is lazy.
     _describe_pruned: Callable[[], tuple[ClearedResult, ...]] = field(
         default=tuple, repr=False, compare=False

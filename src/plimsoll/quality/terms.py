@@ -27,15 +27,14 @@ _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _ABBREVIATION = re.compile(r"[A-Za-z]\.[A-Za-z]\.?")
 _CODE = re.compile(r"(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,10}")
 _SHORTEST, _LONGEST = 4, 200
-_LETTERS = re.compile(r"[^\W\d_]+")
-_SHORTEST_WORD, _SHORTEST_FOREIGN = (
-    4,
-    2,
-)  # letters of a plain word; non-Latin scripts need fewer
-_BEFORE, _AFTER = (
-    "_./@~$-0123456789",
-    "_/@~$(=-0123456789",
-)  # characters that join letters to a name, a path or a call
+# A separate word, not part of a path, a call, or a name with a dot or a dash. Words in Latin letters have at least four
+# letters, capital only at the beginning; those of other scripts have two.
+_PLAIN = re.compile(
+    r"""(?<![^\W\d_])(?<![_./@~$\-0-9])
+        (?:[A-Za-z][a-z]{3,}+|(?=[A-Za-z]*+[^\W\d_A-Za-z])[^\W\d_]{2,}+)
+        (?![^\W\d_])(?![_/@~$(=\-0-9])(?!\.[^\W_])""",
+    re.VERBOSE,
+)
 STOP_WORDS = frozenset({
     "about", "also", "been", "both", "could", "does", "done", "down", "each", "from", "have", "here", "into",
     "just", "might", "more", "most", "only", "other", "over", "same", "should", "some", "such", "than",
@@ -98,19 +97,6 @@ def places_of(term: str, text: str) -> Iterator[int]:
         place = text.find(term, place + 1)
 
 
-def _is_plain(match: re.Match[str]) -> bool:
-    """Whether letters are a separate word, not part of a path, a call, or a name with a dot or a dash."""
-    word, text, start, end = match[0], match.string, match.start(), match.end()
-    if len(word) < (_SHORTEST_WORD if word.isascii() else _SHORTEST_FOREIGN) or not (
-        word[1:].islower() or not word.isascii()
-    ):
-        return False
-    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
-    if (before and before in _BEFORE) or (after and after in _AFTER):
-        return False
-    return not (after == "." and text[end + 1 : end + 2].isalnum())
-
-
 class Reading:
     """A text with the positions of its plain words, for fast lookup of the words around a term."""
 
@@ -119,9 +105,9 @@ class Reading:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self.words: list[str] = []
-        for match in _LETTERS.finditer(text):
+        for match in _PLAIN.finditer(text):
             word = match[0].lower()
-            if word not in STOP_WORDS and _is_plain(match):
+            if word not in STOP_WORDS:
                 self._starts.append(match.start())
                 self._ends.append(match.end())
                 self.words.append(word)

@@ -51,6 +51,7 @@ def cleared(messages: Sequence[Message], rules: CompressorRules) -> tuple[list[M
         len(compacted),
         sum(tokens),
         sum(map(estimate_message_tokens, compacted)),
+        cleared=len(gone),
         _describe_pruned=lambda: gone,
     )
     return compacted, report

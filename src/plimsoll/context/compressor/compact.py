@@ -15,14 +15,13 @@ conversation unchanged. The input is never mutated.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from plimsoll.context.budget import max_ledger_tokens
 from plimsoll.context.compressor.assemble import assemble, summary_message
 from plimsoll.context.compressor.boundaries import Boundaries
 from plimsoll.context.compressor.ladder import clear_head_results, fit
 from plimsoll.context.compressor.plan import SMALLEST_SUMMARY, CompactionPlan, CompressorRules, planned
-from plimsoll.context.compressor.prune import clearable, prune_old_tool_results
+from plimsoll.context.compressor.prune import prune_old_tool_results
 from plimsoll.context.compressor.reports import NOTHING_BETWEEN, compacted, unchanged
 from plimsoll.context.compressor.summarise import (
     NumberedMessages,
@@ -33,7 +32,7 @@ from plimsoll.context.compressor.summarise import (
 )
 from plimsoll.context.gate import refusal
 from plimsoll.context.ledger import SummarySource, cited_lines
-from plimsoll.context.report import ClearedResult, CompactionReport
+from plimsoll.context.report import CompactionReport
 from plimsoll.messages import Message, is_whole, repair, without_named_handles
 from plimsoll.models import estimate_message_tokens, estimate_tokens
 
@@ -267,23 +266,17 @@ def _compacted(
     plan: CompactionPlan,
     summary: Summary | None,
 ) -> CompactionReport:
-    pruned = partial(results_between, whole, plan.bounds)
     if summary is None:
-        return compacted(count, total, plan, result, pruned=pruned)
+        return compacted(count, total, plan, whole, result)
     return compacted(
         count,
         total,
         plan,
+        whole,
         result,
         summary=summary.headings,
         evidence=summary.evidence,
         source=summary.source,
         lines=cited_lines(summary.text, summary.sources, summary.now),
         failures=(summary.failure,) if summary.failure else (),
-        pruned=pruned,
     )
-
-
-def results_between(whole: list[Message], bounds: Boundaries) -> tuple[ClearedResult, ...]:
-    """The large tool results between head and tail, for the report."""
-    return tuple(clearable(whole, bounds.head_end, bounds.tail_start))

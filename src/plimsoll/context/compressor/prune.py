@@ -16,7 +16,16 @@ from typing import Any
 from plimsoll.context.ledger.outcome import call_line
 from plimsoll.context.ledger.outcomes import outcome_of
 from plimsoll.context.report import ClearedResult
-from plimsoll.messages import Message, answers, call_name, media_of, original_handle, text_of, with_text
+from plimsoll.messages import (
+    Message,
+    ToolAnswer,
+    answers,
+    call_name,
+    media_of,
+    original_handle,
+    text_of,
+    with_text,
+)
 
 PLACEHOLDER = "[Old tool output cleared to save context space]"
 KEEP_CHARACTERS = 200  # results of at most this length stay
@@ -40,10 +49,15 @@ def prune_old_tool_results(
 
 def clearable(messages: Sequence[Message], head_end: int, tail_start: int) -> Iterator[ClearedResult]:
     """Descriptions of the results in the range that are large enough to clear."""
+    for answer in large_results(messages, head_end, tail_start):
+        yield describe(messages[answer.result_at], answer.result_at, answer.call)
+
+
+def large_results(messages: Sequence[Message], head_end: int, tail_start: int) -> Iterator[ToolAnswer]:
+    """The results in the range that are large enough to clear."""
     for answer in answers(messages[:tail_start]):
-        message = messages[answer.result_at]
-        if answer.result_at >= head_end and is_large(message):
-            yield describe(message, answer.result_at, answer.call)
+        if answer.result_at >= head_end and is_large(messages[answer.result_at]):
+            yield answer
 
 
 def is_large(message: Message) -> bool:

@@ -1,12 +1,13 @@
 """The report of a compaction, the same for both engines."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 from plimsoll.context.compressor.plan import CompactionPlan
+from plimsoll.context.compressor.prune import clearable, large_results
 from plimsoll.context.ledger import SummaryLine
-from plimsoll.context.report import NO_MODEL_SUMMARY, ClearedResult, CompactionReport
+from plimsoll.context.report import NO_MODEL_SUMMARY, CompactionReport
 from plimsoll.messages import Message
 from plimsoll.models import estimate_messages_tokens_rough
 
@@ -41,6 +42,7 @@ def compacted(
     count: int,
     before: int,
     plan: CompactionPlan,
+    whole: Sequence[Message],
     result: Sequence[Message],
     *,
     summary: str = "",
@@ -48,9 +50,12 @@ def compacted(
     source: Literal["model", "deterministic"] = "deterministic",
     lines: tuple[SummaryLine, ...] = (),
     failures: tuple[str, ...] = (),
-    pruned: Callable[[], tuple[ClearedResult, ...]] = tuple,
 ) -> CompactionReport:
-    """The report on `count` messages with an estimate of `before` tokens that became `result`."""
+    """The report on `count` messages with an estimate of `before` tokens that became `result`.
+
+    `whole` are these messages as valid ones; the large tool results between head and tail are the cleared ones.
+    """
+    between = whole, plan.bounds.head_end, plan.bounds.tail_start
     left = plan.calibration.counted(estimate_messages_tokens_rough(result))
     return CompactionReport(
         outcome="compacted",
@@ -70,5 +75,6 @@ def compacted(
         rearm_tokens=plan.sizes.configured.rearm_tokens(
             left, gained=True, tail_is_protected=plan.is_tail_protected
         ),
-        _describe_pruned=pruned,
+        cleared=sum(1 for _ in large_results(*between)),
+        _describe_pruned=lambda: tuple(clearable(*between)),
     )

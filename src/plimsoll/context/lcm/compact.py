@@ -14,7 +14,7 @@ from functools import partial
 
 from plimsoll.archive import PersonEdits, Span, StoredMessage
 from plimsoll.context.compressor.assemble import assemble
-from plimsoll.context.compressor.compact import only_cleared, results_between, weight_of
+from plimsoll.context.compressor.compact import only_cleared, weight_of
 from plimsoll.context.compressor.ladder import fit
 from plimsoll.context.compressor.plan import CompactionPlan, CompressorRules, planned
 from plimsoll.context.compressor.reports import NOTHING_BETWEEN, compacted, unchanged
@@ -93,7 +93,6 @@ def compact_into_tree(
     if text.all and estimate_messages_tokens_rough(result) > plan.limit:
         text = _Text(render_sections({}))  # in a tiny window, only the headings fit
         result = assemble(plan.messages, plan.bounds, text.all)
-    pruned = partial(results_between, whole, plan.bounds)
     refused = refusal(whole, total, result)
     if refused:
         # The nodes are not smaller than the messages they cover.
@@ -102,19 +101,19 @@ def compact_into_tree(
         if not result:
             return whole, unchanged(len(messages), replace(start, bounds=plan.bounds), refused)
         plan = replace(start, bounds=plan.bounds).with_step(f"only cleared results: {refused}")
-        return result, compacted(len(messages), total, plan, result, pruned=pruned)
+        return result, compacted(len(messages), total, plan, whole, result)
     store.record_view(result, carry_positions(plan.messages, positions, result))
     return result, compacted(
         len(messages),
         total,
         plan,
+        whole,
         result,
         summary=text.summary,
         evidence=text.evidence,
         lines=text.lines,
         source="model" if writer.answered else "deterministic",
         failures=tuple(writer.notes),
-        pruned=pruned,
     )
 
 

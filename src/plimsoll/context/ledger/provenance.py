@@ -16,7 +16,7 @@ from plimsoll.context.ledger.state import ConversationFacts, LineSources, Source
 from plimsoll.context.ledger.template import EVIDENCE, parse_sections, section_lines, titles_of
 from plimsoll.context.ledger.terms import terms_in
 from plimsoll.context.ledger.words import content_words
-from plimsoll.secrets import redact
+from plimsoll.secrets import MARK, redact
 
 SCHEMA = 1  # of the JSON form
 _MAX_FOUND = 4  # messages for a line of a model
@@ -43,7 +43,9 @@ class SummaryLine:
 
 def cited_lines(text: str, sources: LineSources, facts: ConversationFacts) -> tuple[SummaryLine, ...]:
     """The lines of a summary, each with its sources."""
-    known = {(title, redact(line)): numbers for (title, line), numbers in sources.items()}
+    # A line with a secret stands in the summary with the mark; without one, redacting the lines changes nothing.
+    written = redact if MARK in text else str
+    known = {(title, written(line)): numbers for (title, line), numbers in sources.items()}
     index: _Index | None = None
     found: list[SummaryLine] = []
     sections = parse_sections(text)

@@ -71,7 +71,7 @@ def growth_end(step: GrowthStep, threshold: int) -> Text:
 
 def compaction(report: CompactionReport, width: int) -> Group:
     """Sizes before and after, and the beginning of the summary."""
-    cleared = len(report.pruned)
+    cleared = report.cleared
     lines: list[RenderableType] = [
         Text(),
         before_after(report),
