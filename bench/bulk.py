@@ -61,7 +61,9 @@ def conversation(seed: int) -> list[dict[str, Any]]:
     ]
     number = counted = tokens = 0
     while True:
-        tokens += estimate_messages_tokens_rough(messages[counted:])  # counting all again takes quadratic time
+        tokens += estimate_messages_tokens_rough(
+            messages[counted:]
+        )  # counting all again takes quadratic time
         if tokens >= MIN_TOKENS:
             break
         counted = len(messages)
@@ -264,13 +266,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--conversations", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=3, help="pairs of runs with one worker and with two")
+    parser.add_argument(
+        "--dataset", type=Path, help="written if it does not exist, and kept for the next run"
+    )
     parser.add_argument("--only", choices=["speed", "memory"])
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         os.environ["PLIMSOLL_HOME"] = str(scratch / "home")
-        source = scratch / "conversations.jsonl"
-        write_dataset(source, asked.conversations)
+        source = asked.dataset or scratch / "conversations.jsonl"
+        if not source.exists():
+            write_dataset(source, asked.conversations)
         held = []
         if asked.only != "memory":
             held.append(speed(scratch, source, asked.repeats))

@@ -1,6 +1,7 @@
 """Wherever something was said in a long conversation, the summary knows it; and reading stays cheap."""
 
 import json
+from importlib import import_module
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from message_builders import user
 from plimsoll import ContextCompressor
-from plimsoll.context.ledger import parse_sections, plain_words, read_facts
+from plimsoll.context.ledger import parse_sections, plain_words, read_facts, write_summary
 from plimsoll.context.ledger.choose import likely_lines
 from plimsoll.context.ledger.evidence import EvidenceLine
 from plimsoll.context.ledger.headings import entries_of
@@ -132,3 +133,26 @@ def test_reading_on_gives_the_state_that_reading_at_once_gives(share):
     assert on.commands == at_once.commands
     assert on.constraints == at_once.constraints
     assert list(on.evidence.lines) == list(at_once.evidence.lines)
+
+
+@pytest.mark.parametrize("window", [8_000, 16_000, 32_000])
+def test_a_compaction_reads_no_message_twice_however_often_it_writes_its_summary(window, monkeypatch):
+    read, written = [], []
+
+    def reading(messages, opening, known, numbers, **options):
+        if options.get("quotes", True):
+            read.extend(numbers)
+        return read_facts(messages, opening, known, numbers, **options)
+
+    def writing(*arguments, **options):
+        written.append(arguments)
+        return write_summary(*arguments, **options)
+
+    phase_3 = import_module("plimsoll.context.compressor.summarise")
+    monkeypatch.setattr(phase_3, "read_facts", reading)
+    monkeypatch.setattr(phase_3, "write_summary", writing)
+    rounds = [message for number in range(ROUNDS) for message in reading_round(number)]
+    engine = ContextCompressor(context_length=window)
+    engine.compress([*OPENING, *rounds, user("x" * 6 * window)])
+    assert len(written) > 1
+    assert len(read) == len(set(read))

@@ -115,6 +115,7 @@ def test_the_report_lists_the_results_that_were_cleared(factory):
     engine = factory(context_length=16_000)
     engine.compress(messages)
     assert {one.tool for one in engine.last_report.pruned} == {"terminal"}
+    assert engine.last_report.cleared == len(engine.last_report.pruned)
 
 
 @pytest.mark.parametrize("factory", ENGINES)

@@ -1,11 +1,14 @@
 """What counts as needed, near or far, present and grounded."""
 
+import re
+
 from conversations_to_measure import done, filler, said
 from hypothesis import given
 from hypothesis import strategies as st
 
 from message_builders import user
 from plimsoll.quality import Reading, grade, needed_facts, places_of, terms_in
+from plimsoll.quality.terms import STOP_WORDS
 
 ABOUT = said("The broken parser lives in src/parse_config.py because the loader skips comments.")
 
@@ -91,3 +94,21 @@ def test_every_place_contains_the_term(text, term):
 def test_words_between_all_places_are_all_words(text):
     reading = Reading(text)
     assert reading.words_between(0, len(text)) == reading.words
+
+
+def plain_word_at(text, start, end):
+    """Whether these letters are a plain word, said in another way than in `quality/terms.py`."""
+    word, before, after = text[start:end], text[:start][-1:], text[end : end + 1]
+    is_word = word[1:].islower() and len(word) >= 4 if word.isascii() else len(word) >= 2
+    joins_before = bool(before) and before in "_./@~$-0123456789"
+    joins_after = (bool(after) and after in "_/@~$(=-0123456789") or (
+        after == "." and text[end + 1 : end + 2].isalnum()
+    )
+    return is_word and not joins_before and not joins_after and word.lower() not in STOP_WORDS
+
+
+@given(st.text(st.sampled_from("abcdeABC zé中文²٣0_/@~$(=-\n."), max_size=16))
+def test_plain_words_are_separate_words_and_no_parts_of_names(text):
+    runs = [found.span() for found in re.finditer(r"[^\W\d_]+", text)]
+    plain = [text[start:end].lower() for start, end in runs if plain_word_at(text, start, end)]
+    assert Reading(text).words == plain

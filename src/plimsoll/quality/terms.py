@@ -27,8 +27,8 @@ _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _ABBREVIATION = re.compile(r"[A-Za-z]\.[A-Za-z]\.?")
 _CODE = re.compile(r"(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,10}")
 _SHORTEST, _LONGEST = 4, 200
-# A separate word, not part of a path, a call, or a name with a dot or a dash. Words in Latin letters have at least four
-# letters, capital only at the beginning; those of other scripts have two.
+# A separate word, not part of a path, a call, or a name with a dot or a dash. Words in Latin letters have at least
+# four letters, capital only at the beginning; those of other scripts have two.
 _PLAIN = re.compile(
     r"""(?<![^\W\d_])(?<![_./@~$\-0-9])
         (?:[A-Za-z][a-z]{3,}+|(?=[A-Za-z]*+[^\W\d_A-Za-z])[^\W\d_]{2,}+)

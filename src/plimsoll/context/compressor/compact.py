@@ -122,7 +122,7 @@ def _summarised_plan(
     left = fitted.limit - fitted.size(weight_of(""))
     if summary and left > 0 and fitted.size(weight_of(summary.text)) > fitted.limit:
         job = _job(fitted, rules, focus, _SummaryLimits(min(left, fitted.summary_tokens), left))
-        summary = deterministic_summary(job, summary.failure)
+        summary = deterministic_summary(job, summary.failure, summary)
     if summary and late:
         summary = replace(summary, late=late)
     return fitted, summary
@@ -219,7 +219,7 @@ def _extended(
     if summary is None:
         return summarise(job, rules.summarizer)
     if summary.source == "deterministic":
-        return deterministic_summary(job, summary.failure)
+        return deterministic_summary(job, summary.failure, summary)
     if fitted.bounds == plan.bounds:
         return summary
     source = _source(plan, rules)

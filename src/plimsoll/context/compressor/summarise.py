@@ -78,6 +78,7 @@ class Summary:
     sources: LineSources = field(default_factory=dict)  # sources of the lines that code wrote
     failure: str = ""
     late: "LateText | None" = None
+    numbers: Sequence[int] = ()  # of the messages that code read for it, besides those of the summary before
 
     @property
     def text(self) -> str:
@@ -117,9 +118,16 @@ class SummaryJob:
     opening_at: int = -1  # the number of the opening request
     custom: CustomPrompt = NOTHING_ADDED  # the user's additions to the prompt
 
-    def facts(self) -> ConversationFacts:
-        """The facts of all messages that the summary replaces."""
+    def facts(self, attempt: Summary | None = None) -> ConversationFacts:
+        """The facts of all messages that the summary replaces.
+
+        Those that an earlier `attempt` read are not read again; reading is most of the work of a compaction.
+        """
         read = self.read or NumberedMessages(self.middle)
+        count = len(attempt.numbers) if attempt else 0
+        if attempt and count and read.numbers is not None and read.numbers[:count] == attempt.numbers:
+            added = read.messages[count:]
+            return read_facts(added, "", attempt.facts, read.numbers[count:]) if added else attempt.facts
         return read_facts(read.messages, self.opening, self.known, read.numbers, opening_at=self.opening_at)
 
     def state_after(self, facts: ConversationFacts) -> ConversationFacts:
@@ -192,15 +200,21 @@ def summarise(job: SummaryJob, writer: SummaryWriter | None = None) -> Summary:
     return deterministic_summary(job, failure)
 
 
-def deterministic_summary(job: SummaryJob, failure: str = "") -> Summary:
-    """The summary that code writes from the conversation, smaller than what it replaces."""
-    facts = job.facts()
+def deterministic_summary(job: SummaryJob, failure: str = "", attempt: Summary | None = None) -> Summary:
+    """The summary that code writes from the conversation, smaller than what it replaces.
+
+    `attempt` is one that code wrote from the first of the same messages.
+    """
+    facts = job.facts(attempt)
     now = job.state_after(facts)
     earlier = completed(parse_sections(model_lines(job.previous)), _earlier_ledger(job))
     room = SummaryRoom(min(job.budget, job.ledger_room), job.ledger_room if job.evidence else 0)
     written = write_summary(facts, earlier, room, job.focus, kept_terms(job.kept), now=now)
     sections = _with_added(written.sections, earlier, job.budget)
-    return Summary(*_rendered(sections), "deterministic", facts, now, written.sources, failure)
+    numbers = job.read.numbers if job.read and job.read.numbers else ()
+    return Summary(
+        *_rendered(sections), "deterministic", facts, now, written.sources, failure, numbers=numbers
+    )
 
 
 def _with_added(written: Sections, earlier: Sections, budget: int) -> Sections:

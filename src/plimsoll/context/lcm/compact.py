@@ -10,7 +10,6 @@ guarantees about what the model sees. Messages are stored under a leaf before th
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from plimsoll.archive import PersonEdits, Span, StoredMessage
 from plimsoll.context.compressor.assemble import assemble
