@@ -18,6 +18,9 @@ from plimsoll.patterns import compiled
 SNIPPET = 160  # characters
 MAX_MARKS = 8  # matches to mark in one text
 _BEFORE = 48  # characters shown ahead of the first match
+_WORD = (
+    20  # a snippet is up to that much shorter on each side, so that it does not begin or end inside a word
+)
 Places = list[tuple[int, int]]
 Matcher = Callable[[str, float], Places]  # a text and the seconds left ─► matching positions; empty: no match
 
@@ -66,9 +69,13 @@ def _literal(text: str) -> "regex.Pattern[str]":
 
 def cut(text: str, places: Places) -> tuple[str, tuple[tuple[int, int], ...]]:
     """At most `SNIPPET` characters around the first position, and the positions within them."""
-    first = places[0][0] if places else 0
+    first, past = places[0] if places else (0, 0)
     start = max(0, first - _BEFORE)
     end = min(len(text), start + SNIPPET)
+    if start:
+        start = next((n + 1 for n in range(start - 1, min(first, start + _WORD)) if text[n].isspace()), start)
+    if end < len(text):
+        end = next((n for n in range(end, max(past, end - _WORD), -1) if text[n].isspace()), end)
     start_mark, end_mark = "… " if start else "", " …" if end < len(text) else ""
     shift = len(start_mark) - start
     marks = tuple((max(a, start) + shift, min(b, end) + shift) for a, b in places if a < end and b > start)

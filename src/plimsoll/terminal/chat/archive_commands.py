@@ -44,7 +44,8 @@ async def sessions(chat: ChatSession, _argument: str) -> None:
     """Show the newest sessions."""
     found = await chat.archive.sessions(limit=SHOWN)
     chat.screen.show(listing.table(found, time.time(), chat.screen.out.width))
-    chat.screen.note(f"{chat.id} is open. /resume ID continues another; a unique prefix of the id is enough.")
+    chat.screen.note(f"This session is {chat.id}.")
+    chat.screen.note("/resume ID continues another; a unique prefix of the id is enough.")
 
 
 async def search(chat: ChatSession, argument: str) -> None:
