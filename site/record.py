@@ -1,14 +1,16 @@
-"""Writes screens as SVG pictures: `make screens` calls it after the tests that drive these screens in tmux.
+"""Puts pictures of screens into the documentation: `make screens` calls it after the tests that drive these screens.
 
-    tests/peers ─► .local/screens/80x24/tour-2.ansi ─► docs/images/tour.svg
+    tests/peers ─► .local/screens/80x24/tour-2.ansi           ─► docs/images/tour.svg
+                   .local/screenshots/inspector-timeline.png  ─► docs/images/inspector-timeline.png
 
-Nothing is drawn by hand, and the pictures load no fonts from elsewhere. `make test-peers` fails if a picture is not
-the screen of its run.
+Nothing is drawn by hand, and the SVG pictures load no fonts from elsewhere. `make test-peers` fails if one of them is
+not the screen of its run. Those of the browser are not compared: another version draws other pixels.
 """
 
 import io
 from pathlib import Path
 
+from PIL import Image  # comes with matplotlib
 from rich.console import Console
 from rich.text import Text
 
@@ -16,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 WIDTH, HEIGHT = 80, 24
 SCREENS = ROOT / ".local" / "screens" / f"{WIDTH}x{HEIGHT}"
+SCREENSHOTS = ROOT / ".local" / "screenshots"
+BROWSER = "inspector-*.png"  # without the browser of `make peers`, these stay as they are
 # Each picture with the screen that it shows.
 PICTURES = {"tour": "tour-2", "gateway": "gateway-unconfigured"}
 SVG = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -50,6 +54,10 @@ def main() -> None:
         shown = (SCREENS / f"{screen}.ansi").read_text("utf-8")
         (IMAGES / f"{name}.svg").write_text(picture(name, shown), "utf-8")
         print(f"docs/images/{name}.svg")
+    for page in sorted(SCREENSHOTS.glob(BROWSER)):
+        with Image.open(page) as shot:  # few colours: a third of the size
+            shot.convert("RGB").quantize(128).save(IMAGES / page.name, optimize=True)
+        print(f"docs/images/{page.name}")
 
 
 if __name__ == "__main__":

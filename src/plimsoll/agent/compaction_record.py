@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -162,19 +162,11 @@ def ledger_of(
 
     `lost` lists facts that it no longer names, each with the position in `before` of the last message that stated it.
     """
-    facts = read_facts(before, quotes=False)
     text = "\n".join(_words(after))
-    kinds: Mapping[str, Mapping[str, int]] = {
-        "constraints": {key: fact.source for key, fact in facts.constraints.items()},
-        "files": {key: max(fact.sources, default=-1) for key, fact in facts.files.items()},
-        "commands": {key: event.position for key, event in facts.commands.items()},
-        "commits": {key: fact.source for key, fact in facts.commits.items()},
-        "decisions": {key: fact.source for key, fact in facts.decisions.items()},
-    }
     ledger: dict[str, Any] = {}
     lost: list[dict[str, Any]] = []
-    for kind, found in kinds.items():
-        gone = [item for item in found if item not in text]
+    for kind, found in _sources(before).items():
+        gone = [item for item in found if item not in text and not _stays(before, found[item], text)]
         if found:
             ledger[kind] = {"had": len(found), "kept": len(found) - len(gone)}
         # The newest ones, because users look for recent statements.
@@ -190,6 +182,24 @@ def ledger_of(
         if is_degraded(report):
             ledger["degraded"] = True
     return ledger
+
+
+def _sources(messages: Sequence[Message]) -> dict[str, dict[str, int]]:
+    """The facts of each kind, each with the position of the last message that stated it."""
+    facts = read_facts(messages, quotes=False)
+    return {
+        "constraints": {key: fact.source for key, fact in facts.constraints.items()},
+        "files": {key: max(fact.sources, default=-1) for key, fact in facts.files.items()},
+        "commands": {key: event.position for key, event in facts.commands.items()},
+        "commits": {key: fact.source for key, fact in facts.commits.items()},
+        "decisions": {key: fact.source for key, fact in facts.decisions.items()},
+    }
+
+
+def _stays(before: Sequence[Message], place: int, after: str) -> bool:
+    """Whether the view still has the whole text of the message that stated a fact, which may word it differently."""
+    said = text_of(before[place]).strip() if 0 <= place < len(before) else ""
+    return bool(said) and not tool_calls(before[place]) and said in after
 
 
 def is_degraded(report: CompactionReport | None) -> bool:
