@@ -9,7 +9,7 @@ or expressions. Redacting twice changes nothing. Running time is linear in the t
 possessive, and no match starts inside another.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 
 from plimsoll.secrets.assigned import without_assigned
 from plimsoll.secrets.contexts import in_lower_case, steps
@@ -29,8 +29,17 @@ _SEARCHES = (
 )
 
 
+# Reading a conversation redacts most of its short texts two or three times in a row.
+_SHORT, _MAX_KNOWN = 2_000, 64
+
+
 def redact(text: str) -> str:
     """The text with every secret replaced by `[redacted]`; the same object if there is none."""
+    found = _redacted_before(text) if len(text) <= _SHORT else _redacted(text)
+    return text if found == text else found
+
+
+def _redacted(text: str) -> str:
     lowered = in_lower_case(text)
     if "private key" in lowered:
         text = without_private_keys(text)
@@ -48,6 +57,9 @@ def redact(text: str) -> str:
         found = without(text, lowered)
         text, lowered = found, lowered if found is text else in_lower_case(found)
     return text
+
+
+_redacted_before = lru_cache(maxsize=_MAX_KNOWN)(_redacted)
 
 
 @cache
