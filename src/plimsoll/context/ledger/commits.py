@@ -18,6 +18,7 @@ _COMMIT = re.compile(r"^\[[^\]\n]+ [0-9a-f]{7,40}\] .+$", re.MULTILINE)
 _AMENDS = re.compile(r"^git (?:-\S+ \S+ )*commit\b.* --amend\b", re.DOTALL)
 _RESETS = re.compile(r"^git (?:-\S+ \S+ )*reset (?:--(?:soft|mixed|hard|keep|merge) )?(?:HEAD|@)(~\d*|\^+)")
 _PULL_REQUEST = re.compile(r"https?://\S+/(?:pull|merge_requests)/\d+\b")
+_IN_NEW_REPOSITORY = re.compile(r"\bgit init\b.*\bgit commit\b", re.DOTALL)
 _OPENS_PULL_REQUEST = re.compile(r"\bgh pr create\b|\bglab mr create\b")
 
 
@@ -31,6 +32,8 @@ def read_commits(
         amended = bool(made) and any(map(_AMENDS.match, works))
         undone = 0 if failed else sum(map(_undone_by, works))
         _remove_last(facts.commits, undone + amended)
+    if command is not None and _IN_NEW_REPOSITORY.search(command):
+        return  # a repository made for an experiment
     for commit in made:
         _add(facts.commits, one_line(commit, _LONGEST), position)
 

@@ -26,6 +26,7 @@ class _ConstraintWords:
     pattern: re.Pattern[str]
     signs: re.Pattern[str]
     states: re.Pattern[str]
+    narrates: re.Pattern[str]
 
 
 def may_be_constraint(text: str) -> bool:
@@ -56,6 +57,11 @@ def without_states(sentence: str) -> str:
     return _words().states.sub(" ", sentence.lower())
 
 
+def without_narration(sentence: str) -> str:
+    """A sentence without the words that only tell what happened: "my order never arrived"."""
+    return _words().narrates.sub(" ", sentence)
+
+
 @cache
 def _words() -> _ConstraintWords:
     text = files("plimsoll.context.ledger").joinpath("demands.toml").read_text("utf-8")
@@ -72,4 +78,5 @@ def _words() -> _ConstraintWords:
         re.compile(rf"\b(?:{plain})\b|{patterns}"),
         re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True)))),
         re.compile("|".join(f"(?:{item})" for item in data["states"]["patterns"])),
+        re.compile("|".join(f"(?:{item})" for item in data["narrates"]["patterns"]), re.IGNORECASE),
     )

@@ -12,7 +12,7 @@ The latest value wins: a command that failed and later passed counts as passed.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from plimsoll.context.ledger.evidence import ASKED, SAID, TOLD
 from plimsoll.context.ledger.listed_rules import constraints_in
@@ -23,7 +23,7 @@ from plimsoll.context.ledger.patches import is_patch, patch_text
 from plimsoll.context.ledger.personal import without_requests_to_forget
 from plimsoll.context.ledger.quoted import own_words, rules_in
 from plimsoll.context.ledger.requests import add_request
-from plimsoll.context.ledger.rulings import Rulings
+from plimsoll.context.ledger.rulings import Rulings, excluded_by
 from plimsoll.context.ledger.state import (
     Called,
     ConversationFacts,
@@ -37,12 +37,18 @@ from plimsoll.context.ledger.statements import (
     SENTENCE,
     answer_in,
     decisions_in,
-    finds_cause,
     guesses_in,
     question_in,
+    refuted_in,
     ticked_in,
 )
-from plimsoll.context.ledger.tool_facts import call_read, command_line, read_call, read_result
+from plimsoll.context.ledger.tool_facts import (
+    call_read,
+    command_line,
+    read_call,
+    read_result,
+    says_only_changed,
+)
 from plimsoll.context.ledger.values import may_supersede, supersedes
 from plimsoll.context.ledger.words import content_words, overlap
 from plimsoll.messages import (
@@ -147,6 +153,8 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
     add_request(facts.requests, cleaned_text, position, facts.last_said, facts.last_said_at)
     facts.question = None
     _drop_superseded(facts, cleaned_text)
+    for excluded in excluded_by(cleaned_text, facts.decisions):
+        del facts.decisions[excluded]
     before = facts.requests[-2].source if len(facts.requests) > 1 else -1
     _rulings(facts).take_up(own_words(cleaned_text), position, before)
 
@@ -163,6 +171,7 @@ def _without_forgotten(facts: ConversationFacts, text: str, position: int) -> st
     known = len(facts.personal.forgotten)
     before = ((request.source, request.text) for request in facts.requests)
     is_all = facts.personal.read(text, position, before, facts.is_chat)
+    _drop_replaced(facts, position)
     if not is_all and len(facts.personal.forgotten) == known:
         return text
     topics = facts.personal.forgotten[known:]
@@ -174,6 +183,20 @@ def _without_forgotten(facts: ConversationFacts, text: str, position: int) -> st
         item.text = facts.personal.without_forgotten(item.text, item.source, facts.is_chat)
     facts.requests[:] = [request for request in facts.requests if request.text]
     return "" if is_all else without_requests_to_forget(text)
+
+
+def _drop_replaced(facts: ConversationFacts, position: int) -> None:
+    """Remove from a chat the values that the newest message replaces."""
+    if not facts.is_chat or not facts.personal.changes:
+        return
+    for item in facts.requests:
+        for sentence, left in facts.personal.replaced_in(item.text).items():
+            item.text = item.text.replace(sentence, left).strip()
+            facts.evidence.supersede(sentence, f"{ASKED}:{item.source}", position)
+    facts.requests[:] = [request for request in facts.requests if request.text]
+    for known in (facts.constraints, facts.wishes):
+        for sentence in [one for one in known if facts.personal.replaced_in(one)]:
+            facts.revoked[sentence] = replace(known.pop(sentence), revoked_by=position)
 
 
 def _read_assistant(reading: _Reading, message: Message, position: int) -> None:
@@ -197,8 +220,8 @@ def _read_said(reading: _Reading, text: str, position: int, is_final: bool) -> N
     facts.last_said, facts.last_said_at = text, position
     for item, done in ticked_in(text):
         facts.todos.tick(item, done, position)
-    if finds_cause(text):
-        facts.hypotheses.clear()
+    for refuted in refuted_in(text, facts.hypotheses):
+        del facts.hypotheses[refuted]
     for sentence in guesses_in(text):
         _latest(facts.hypotheses, Hypothesis(sentence, position))
         if len(facts.hypotheses) > _MAX_GUESSES:
@@ -226,7 +249,8 @@ def _read_result(reading: _Reading, made: Called, result: str, position: int) ->
     shown = program_output(result)
     started = facts.running.get(process_asked(made.arguments) or "")
     source = started.called.source if started else made.source
-    reading.quote(patch_text(shown).new if is_patch(shown) else shown, "shown", source, position)
+    if not says_only_changed(made, shown):
+        reading.quote(patch_text(shown).new if is_patch(shown) else shown, "shown", source, position)
     found = read_result(facts, made, result, position)
     if found.changed and facts.requests:
         facts.requests[-1].changes += 1

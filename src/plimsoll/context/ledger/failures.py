@@ -9,7 +9,15 @@ a lookup, a mistyped command              open while it is recent, or not at all
 a call that a person refused              open until the person says what to do
 """
 
-from plimsoll.context.ledger.outcomes import is_lasting, is_lookup_tool, kinds_of, parsed
+from plimsoll.context.ledger.outcomes import (
+    Outcome,
+    covers,
+    is_lasting,
+    is_lookup_tool,
+    kinds_of,
+    overcomes,
+    parsed,
+)
 from plimsoll.context.ledger.state import ConversationFacts, Event
 
 # A failed command other than a check, or a failed call, is no longer open after this many messages.
@@ -78,3 +86,36 @@ def _is_same_failure(event: Event, newer: Event) -> bool:
 
 def _requests_after(event: Event, now: ConversationFacts) -> int:
     return sum(request.source > event.position and request.kind == "request" for request in now.requests)
+
+
+def drop_repeated_calls(facts: ConversationFacts, line: str) -> None:
+    """Remove failed calls that were now made again, and succeeded."""
+    for known in [one for one in facts.actions.values() if one.outcome.failed and _repeats(line, one.line)]:
+        del facts.actions[known.line]
+
+
+def _repeats(later: str, earlier: str) -> bool:
+    """Whether a call was made again, with most of the arguments of the earlier one."""
+    (tool, _, given), (same, _, before) = later.partition("("), earlier.partition("(")
+    if tool != same:
+        return False
+    arguments, known = set(given.rstrip(")").split(", ")), set(before.rstrip(")").split(", "))
+    return len(arguments & known) * 2 >= len(known)
+
+
+def drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outcome) -> list[Event]:
+    """Remove failures of a check that was run again, and return them."""
+    dropped: list[Event] = []
+    for line, earlier in list(facts.failing.items()):
+        event = facts.commands.get(line)
+        if covers(command, earlier) or (
+            event is not None
+            and not outcome.failed
+            and overcomes(command, earlier, event.outcome.check, event.failed)
+        ):
+            del facts.failing[line]
+            facts.commands.pop(line, None)
+            dropped += [event] if event else []
+    if dropped and not outcome.failed:
+        facts.hypotheses.clear()  # what fails no longer needs no explanation
+    return dropped

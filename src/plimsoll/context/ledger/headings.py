@@ -43,7 +43,7 @@ from plimsoll.context.ledger.outcomes import (
 )
 from plimsoll.context.ledger.requests import aims_of
 from plimsoll.context.ledger.speakers import is_about_speaker, tells_about_self
-from plimsoll.context.ledger.state import ConversationFacts, Event, StatedConstraint
+from plimsoll.context.ledger.state import ConversationFacts, Event, PersonRequest, StatedConstraint
 from plimsoll.context.ledger.template import EVIDENCE
 from plimsoll.context.ledger.todos import FINISHED
 from plimsoll.context.ledger.weights import weights
@@ -91,7 +91,8 @@ def entries_of(
     add_earlier(entries, now, earlier)
     _add_personal(entries, facts, now)
     for line in facts.evidence.lines.values() if lines is None else lines:
-        entries.quote(line, _item_of(line, facts, same))
+        if line.text not in now.revoked:
+            entries.quote(line, _item_of(line, facts, same))
     return _not_forgotten(entries.all, now) if now.personal.forgotten else entries.all
 
 
@@ -195,7 +196,7 @@ def _add_aims(entries: LedgerEntries, now: ConversationFacts, earlier: Collectio
     """Add the requests that set a goal, except those that an earlier summary states already."""
     for number, aim in enumerate(aims_of(now.requests)):
         first = number == 0 and not earlier
-        text = in_short(aim.text, _AIM)
+        text = in_short(_without_revoked(aim.text, now), _AIM)
         line = f"- {text}" if first else f"- Later: {text}"
         if f"- {text}" in earlier or line in earlier:
             continue
@@ -207,6 +208,14 @@ def _add_aims(entries: LedgerEntries, now: ConversationFacts, earlier: Collectio
             key=f"{ASKED}:{aim.source}",
             sources=known_sources(aim.source),
         )
+
+
+def _without_revoked(text: str, now: ConversationFacts) -> str:
+    """A request without the limits in it that no longer hold."""
+    left = text
+    for sentence in now.revoked:
+        left = left.replace(sentence, "")
+    return left.strip() or text
 
 
 def _add_blocked(entries: LedgerEntries, now: ConversationFacts) -> None:
@@ -248,13 +257,22 @@ def _add_answered(entries: LedgerEntries, facts: ConversationFacts, now: Convers
     asked = [one for one in facts.requests[max(0, first) :] if one.source not in kept and one.kind != "reply"]
     for number, one in enumerate(asked):
         if not _FIRST_ASKED <= number < len(asked) - _LAST_ASKED:
+            if _is_elsewhere(one, now):
+                continue
             done = f" ({one.changes} edits)" if one.changes else ""
             done += f" — answered: {one_line(one.answer, ANSWERED_LENGTH)}" if one.answer else ""
-            text = f"- Asked: {one_line(redact(one.text), ANSWERED_LENGTH)}{done}"
-            if one.status == "withdrawn" or one_line(one.text, ANSWERED_LENGTH) in now.wishes:
-                continue  # a wish is under Constraints
+            asked_for = redact(_without_revoked(one.text, now))
+            text = f"- Asked: {one_line(asked_for, ANSWERED_LENGTH)}{done}"
             key = f"{ASKED}:{one.source}"
             entries.add("Done", text, one.source, weights().asked, key, sources=known_sources(one.source))
+
+
+def _is_elsewhere(request: PersonRequest, now: ConversationFacts) -> bool:
+    """Whether a request is over, or stands under another heading: a wish, or what the person tells in a chat."""
+    if request.status == "withdrawn" or request.text.strip() in now.revoked:
+        return True
+    is_told = now.is_chat and now.personal.states_all_of(request.text)
+    return is_told or one_line(request.text, ANSWERED_LENGTH) in now.wishes
 
 
 def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, counts: bool) -> None:
@@ -267,8 +285,7 @@ def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, cou
     looks = event.looks if event.command else is_lookup_tool(event.line)
     is_check = bool(event.command) and check_of(event.command, event.outcome) is not None
     line = _event_line(event, looks)
-    is_over = event.outcome.failed or known is not event or (is_check and not counts)
-    is_over = is_over or one_line(event.outcome.line, 160) in now.commits  # the commit has a separate line
+    is_over = known is not event or (is_check and not counts) or _says_nothing(event, now)
     if looks or is_over:
         # A failed attempt must not be repeated.
         tried = weights().tried if event.outcome.failed and not looks else 0.0
@@ -276,6 +293,14 @@ def _add_event(entries: LedgerEntries, event: Event, now: ConversationFacts, cou
         return
     value = weights().check if is_check else weights().side_effect if event.command else None
     entries.add("Done", line, event.position, value, key, sources=(event.position,))
+
+
+def _says_nothing(event: Event, now: ConversationFacts) -> bool:
+    """Whether a run or call did nothing that is worth a line of its own."""
+    is_commit = one_line(event.outcome.line, 160) in now.commits  # the commit has a separate line
+    # Somebody looked at a part of the output, and nothing says what else happened.
+    is_look = event.outcome.status == "ran" and parsed(event.command).hides_the_end
+    return event.outcome.failed or is_commit or is_look
 
 
 def _is_fixed(event: Event, newest: Collection[Event]) -> bool:

@@ -11,52 +11,39 @@ and never written again; the messages themselves stay unchanged. The words are d
 """
 
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Literal
 
+from plimsoll.context.ledger.attributes import Change, change_in
 from plimsoll.context.ledger.forgotten import (
     ForgottenTopic,
     points_back,
     topics_in,
     values_in,
 )
+from plimsoll.context.ledger.personal_sentences import (
+    MARKS,
+    READ,
+    SENTENCE,
+    SPEAKERS,
+    PersonalStatement,
+    announces_a_quote,
+    parts_of,
+    sentences_of,
+    statements_in,
+    stems,
+)
 from plimsoll.context.ledger.personal_words import personal_words
 from plimsoll.context.ledger.speakers import (
     is_about_someone_else,
-    speaks_of_others,
     speaks_of_self,
     tells_about_self,
 )
 from plimsoll.context.ledger.values import may_supersede, supersedes
-from plimsoll.secrets import redact
 
-About = Literal["user", "other", "quoted"]
-_SENTENCE = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|(?<=[。！？])|\n+")
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_MARKS = " \"“”'-*#>"  # around a sentence
-_BLANK = re.compile(r"\n\s*\n|\n-{3,}\n")
-_STEM = 5  # leading letters that identify a word in all its forms: bake, baked, baking
-_READ = 6_000  # characters of a message; a longer one is a document
-_LONGEST, _LONGEST_LINE = 260, 500
-_SPEAKERS: dict[About, str] = {
-    "user": "User",
-    "other": "User, about someone else",
-    "quoted": "Quoted by the user, someone else's words",
-}
-# A text that starts or ends with its author.
-_SIGNED = re.compile(
-    r"\A\W*(?:Author: \S|From: \S|[A-Z]\w+ [A-Z]\w+:\s)"
-    r"|^\W*(?:(?:Written|Posted|Sent|Submitted|Signed) by|Author|From|Signed|Verfasst von|Von|Autora?"
-    r"|Escrito por|Auteur|Par):?"
-    r" [A-Z][^\n]{1,60}\W*\Z",
-    re.MULTILINE,
-)
-_MIN_WORDS = 4
+_LONGEST_LINE = 500
 _ALLUSION = 0.29  # similarity of a statement that shares one rare word
 _MAX_STATEMENTS = 2_000
 _RECENT_MESSAGES = 10  # before a request to forget
@@ -67,45 +54,21 @@ _RARE = 4  # maximum number of statements with a rare word
 _NEAR = 0.3  # minimum share of the request's words, weighted by rarity, for a statement to match it
 
 
-@dataclass(frozen=True, slots=True)
-class PersonalStatement:
-    """A person's sentence, its subject, and its message."""
-
-    text: str
-    about: About
-    source: int
-    is_question: bool = False
-    is_own: bool = False  # in the first person
-    words: frozenset[str] = frozenset()
-
-    @property
-    def value(self) -> float:
-        """Its value in a summary, relative to a term that is certainly needed."""
-        return (
-            0.9
-            if self.is_own and not self.is_question
-            else 0.6
-            if self.is_own or not self.is_question
-            else 0.4
-        )
-
-    @property
-    def line(self) -> str:
-        """The sentence with its speaker."""
-        return f"{_SPEAKERS[self.about]}: {self.text}"
-
-
 @dataclass(slots=True)
 class PersonalStatements:
     """The current statements, oldest first."""
 
     said: list[PersonalStatement] = field(default_factory=list)
     forgotten: list[ForgottenTopic] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)  # of the newest message
+    replaced: list[str] = field(default_factory=list)  # statements of which a part no longer holds
     expects_quote: bool = False  # someone else's text was announced and is not pasted yet
 
     def copy(self) -> "PersonalStatements":
         """A copy to continue reading from."""
-        return PersonalStatements(list(self.said), list(self.forgotten), self.expects_quote)
+        return PersonalStatements(
+            list(self.said), list(self.forgotten), list(self.changes), list(self.replaced), self.expects_quote
+        )
 
     def read(
         self, text: str, source: int, before: Iterable[tuple[int, str]] = (), is_chat: bool = True
@@ -114,7 +77,7 @@ class PersonalStatements:
 
         `before` are the person's earlier messages with their numbers.
         """
-        wanted = [one for one in _sentences(text[:_READ]) if forgotten_in(one) is not None]
+        wanted = [one for one in sentences_of(text[:READ]) if forgotten_in(one) is not None]
         if wanted:
             earlier = dict(before)
             for sentence in wanted:
@@ -122,15 +85,18 @@ class PersonalStatements:
             text = without_requests_to_forget(text)
             if not text:
                 return True
+        self.changes = []
         for one in statements_in(text, source, self.expects_quote):
             self._take_up(one)
-        asks, body = _parts(text[:_READ])
-        self.expects_quote = not body and not self.expects_quote and _announces(asks)
-        del self.said[:-_MAX_STATEMENTS]
+        asks, body = parts_of(text[:READ])
+        self.expects_quote = not body and not self.expects_quote and announces_a_quote(asks)
+        del self.said[:-_MAX_STATEMENTS], self.replaced[:-_MAX_STATEMENTS]
         return False
 
     def _take_up(self, one: PersonalStatement) -> None:
-        """Add a statement, and remove statements that it changes, denies or gives another value for."""
+        """Add a statement, and remove what it changes, denies or gives another value for."""
+        if one.about == "user" and not one.is_question and (change := change_in(one.text)):
+            self._change(one, change)
         if one.is_own and not one.is_question and _changes(one.text):
             self._replace(one)
         if one.about == "user" and _denies(one.text):
@@ -142,6 +108,30 @@ class PersonalStatements:
                 if other.about != one.about or other.is_question or not supersedes(one.text, other.text)
             ]
         self.said.append(one)
+
+    def _change(self, new: PersonalStatement, change: Change) -> None:
+        """Remove the clauses whose value the person now gives differently."""
+        self.changes.append(change)
+        said: list[PersonalStatement] = []
+        for one in self.said:
+            left = change.leaves(one.text) if one.about == new.about and not one.is_question else one.text
+            if left != one.text:
+                self.replaced.append(one.text)
+            if left:
+                said.append(one if left == one.text else replace(one, text=left, words=stems(left)))
+        self.said = said
+
+    def replaced_in(self, text: str) -> dict[str, str]:
+        """The sentences of an earlier message that the newest one changes, each with what is left of it."""
+        found: dict[str, str] = {}
+        for sentence in filter(None, SENTENCE.split(text) if self.changes else ()):
+            left = sentence
+            if not is_about_someone_else(sentence) and not sentence.endswith(("?", "？")):
+                for change in self.changes:
+                    left = change.leaves(left)
+            if left != sentence:
+                found[sentence] = left
+        return found
 
     def holds_forgotten(
         self,
@@ -167,7 +157,7 @@ class PersonalStatements:
         """A person's message without forgotten sentences."""
         if any(topic.covers((source,), is_chat) for topic in self.forgotten):
             return ""
-        pieces = _SENTENCE.split(text)
+        pieces = SENTENCE.split(text)
         left = [one for one in pieces if not self.holds_forgotten(one, is_chat=is_chat)]
         return text if len(left) == len(pieces) else " ".join(filter(str.strip, left))
 
@@ -190,10 +180,10 @@ class PersonalStatements:
             texts: list[str] = []
             for one in group:
                 if texts and sum(map(len, texts)) + len(one.text) > _LONGEST_LINE:
-                    yield f"{_SPEAKERS[about]}: {' '.join(texts)}", source
+                    yield f"{SPEAKERS[about]}: {' '.join(texts)}", source
                     texts = []
                 texts.append(one.text)
-            yield f"{_SPEAKERS[about]}: {' '.join(texts)}", source
+            yield f"{SPEAKERS[about]}: {' '.join(texts)}", source
 
     def about_the_user(self) -> set[str]:
         """The sentences about the person that ask nothing of the reader."""
@@ -202,6 +192,11 @@ class PersonalStatements:
             for one in self.said
             if one.is_own and one.about == "user" and not one.is_question and tells_about_self(one.text)
         }
+
+    def states_all_of(self, text: str) -> bool:
+        """Whether a message consists of current statements."""
+        said = {one.text for one in self.said if not one.is_question}
+        return all(" ".join(sentence.split()) in said for sentence in sentences_of(text))
 
     def _forget(self, sentence: str, source: int, before: Mapping[int, str], is_chat: bool) -> None:
         topic = self._topic_of(sentence, source, before, is_chat)
@@ -224,13 +219,13 @@ class PersonalStatements:
         words, is_personal = stems(asked), speaks_of_self(sentence)
         if points_back(asked):
             last = frozenset([max(before)] if before else ())
-            facts = [stems(one) for number in last for one in _sentences(before[number])]
+            facts = [stems(one) for number in last for one in sentences_of(before[number])]
             return ForgottenTopic(frozenset(), source, (), is_personal, last, tuple(facts))
         if not words:
             return None
         topic = ForgottenTopic(words, source, topics_in(asked, words), is_personal)
-        told = [one for text in before.values() for one in _sentences(text[:_READ])]
-        told += (one.text for one in self.said)
+        told = [one for text in before.values() for one in sentences_of(text[:READ])]
+        told += (*self.replaced, *(one.text for one in self.said))
         about = [one for one in dict.fromkeys(told) if topic.is_in(one, stems(one), is_chat)]
         others = frozenset().union(*(values_in(one, all_words=True) for one in told if one not in about))
         values = frozenset().union(*map(values_in, about)) - others
@@ -290,36 +285,6 @@ def _recent_messages(
     return recent | topic.messages
 
 
-def statements_in(text: str, source: int, is_quote: bool = False) -> Iterator[PersonalStatement]:
-    """The statements in a message, each with its subject.
-
-    `is_quote`: the previous message announced someone else's text, and this is it.
-    """
-    asks, body = _parts(text[:_READ])
-    is_of_others = bool(body) and _is_of_others(asks, body)
-    yield from _statements_of(asks, source, is_quote)
-    yield from _statements_of(body, source, is_quote or is_of_others)
-
-
-def _statements_of(part: str, source: int, quoted: bool) -> Iterator[PersonalStatement]:
-    # A text about someone, without the first person, is about them from its beginning.
-    about_other = not speaks_of_self(part) and speaks_of_others(part)
-    for sentence in _sentences(part):
-        found = stems(sentence)
-        if len(found) < _MIN_WORDS or personal_words().asks.search(sentence.lower()):
-            continue
-        names_other = speaks_of_others(sentence)
-        is_own = speaks_of_self(sentence) and not is_about_someone_else(sentence)
-        # The subject stays the same until the person speaks only of themselves: "I know he's tired".
-        is_own = is_own and not (about_other and names_other)
-        about_other = not is_own and (about_other or names_other)
-        about: About = "quoted" if quoted else "other" if about_other else "user"
-        said = redact(" ".join(sentence.split()))
-        short = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
-        is_question = sentence.rstrip().endswith(("?", "？"))
-        yield PersonalStatement(short, about, source, is_question, is_own, found)
-
-
 def forgotten_in(sentence: str) -> str | None:
     """What a sentence asks to forget; None if it does not ask that."""
     low = sentence.strip().lower().replace("’", "'")
@@ -331,41 +296,9 @@ def forgotten_in(sentence: str) -> str | None:
 
 def without_requests_to_forget(text: str) -> str:
     """A message without the sentences that ask to forget something."""
-    pieces = _SENTENCE.split(text)
-    left = [piece for piece in pieces if forgotten_in(piece.strip(_MARKS)) is None]
+    pieces = SENTENCE.split(text)
+    left = [piece for piece in pieces if forgotten_in(piece.strip(MARKS)) is None]
     return text if len(left) == len(pieces) else "\n".join(filter(str.strip, left))
-
-
-def stems(text: str) -> frozenset[str]:
-    """The stems of a text's content words; in scripts without spaces, pairs of characters."""
-    found: set[str] = set()
-    for word in _WORD.findall(text.lower().replace("’", "'")):
-        if _UNSPACED.search(word):
-            found.update(word[place : place + 2] for place in range(max(1, len(word) - 1)))
-        elif len(word) >= 3 and word not in personal_words().empty:
-            found.add(word[:_STEM])
-    return frozenset(found)
-
-
-def _parts(text: str) -> tuple[str, str]:
-    """A person's request, and the text that follows it."""
-    found = _BLANK.search(text)
-    if found is None:
-        return text, ""
-    return text[: found.start()], text[found.end() :]
-
-
-def _sentences(text: str) -> Iterator[str]:
-    return (piece.strip(_MARKS) for piece in _SENTENCE.split(text) if piece.strip())
-
-
-def _announces(asks: str) -> bool:
-    """Whether a person says that a text is someone else's."""
-    return personal_words().received.search(asks.lower()) is not None
-
-
-def _is_of_others(asks: str, body: str) -> bool:
-    return _announces(asks) or _SIGNED.search(body.strip()) is not None
 
 
 def _is_sentence(text: str) -> bool:

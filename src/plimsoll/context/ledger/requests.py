@@ -45,7 +45,9 @@ def add_request(
 def _place(request: PersonRequest, before: PersonRequest, agent_text: str, agent_text_at: int | None) -> None:
     """Determine how a request relates to the one before it and to what the agent said."""
     text = request.text
-    if word_group("withdraws").found_in(text.lower()[:_OPENING]):
+    opening = text.lower()[:_OPENING]
+    is_undone = len(before.text) <= _OPENING and word_group("undoes").begins(opening)
+    if is_undone or word_group("withdraws").found_in(opening):
         before.status = "withdrawn"
     elif before.status == "open":
         before.status = "answered"
@@ -150,7 +152,7 @@ def aims_of(requests: list[PersonRequest]) -> list[PersonRequest]:
     aims = [
         request
         for request in found
-        if request is not None and (request is first or request.kind == "request")
+        if request is first or (request is not None and request.kind == "request" and not _is_undone(request))
     ]
     return list({aim.source: aim for aim in aims}.values())
 
@@ -161,7 +163,14 @@ def _first_aim(requests: list[PersonRequest]) -> PersonRequest:
     for request in requests:
         if request.replaces == first.source:
             first = request
+    # A single thing that was undone is no goal; of a long request, only a part may have been withdrawn.
+    if _is_undone(first):
+        return next((one for one in reversed(requests) if one.status != "withdrawn"), first)
     return first
+
+
+def _is_undone(request: PersonRequest) -> bool:
+    return request.status == "withdrawn" and len(request.text) <= _OPENING
 
 
 def _newest_subject(requests: list[PersonRequest]) -> int:

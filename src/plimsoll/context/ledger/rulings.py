@@ -9,10 +9,10 @@ A sentence with words that set a limit is a rule; one that only says how to do t
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from plimsoll.context.ledger.constraint_words import constraint_in, without_states
+from plimsoll.context.ledger.constraint_words import constraint_in, without_narration, without_states
 from plimsoll.context.ledger.listed_rules import listed_sentences
 from plimsoll.context.ledger.people_words import is_reply, word_group
 from plimsoll.context.ledger.polarity import asks_for_excluded, contradicts, denies
@@ -38,6 +38,12 @@ _SIGNS = " ,;:.!?-–—()"
 _STEM = 6  # leading letters that identify words with the same root
 _NUMBERED = re.compile(r"^\s*\(?\d{1,2}[.):]\s+(\S.*)$", re.MULTILINE)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+# A name is a word with a capital letter inside a sentence.
+_EXCLUDED = re.compile(
+    r"\b(?:no|not|without|drop|forget|instead of|rather than|kein|keine|nicht|statt|sin|sem|pas de|en vez de)"
+    r" (?P<name>[A-Z][\w.+-]*\w)"
+)
+_NAME = re.compile(r"(?<=[\w,] )[A-Z][\w.+-]*\w")
 _CLAUSE = re.compile(r"[,;:，、。；]\s*")
 _JOINED = re.compile(r"(?=[,;，；]\s|\s(?:and|und|y|e|et)\s)")
 _JOINT = re.compile(r"^[,;，；]?\s*(?:(?:and|und|y|e|et)\s+)?")
@@ -55,6 +61,7 @@ def rulings_in(text: str, source: int) -> Iterator[StatedConstraint]:
         own = without_statements(without_quotes(said.text))
         if not own.strip(_SIGNS):
             continue
+        own = without_narration(own)
         if is_plan:  # it also describes how things are: "the data is never stored"
             own = without_states(own)
         found = constraint_in(said.text) if constraint_in(own) else None
@@ -215,8 +222,17 @@ def _revoked_by(sentence: str, own: dict[str, StatedConstraint]) -> Iterator[str
         yield from (key for key in own if contradicts(sentence, key))
     if is_order(sentence) or word_group("changes").found_in(lowered):
         yield from (key for key in own if asks_for_excluded(sentence, key))
+    yield from (key for key in excluded_by(sentence, own) if not denies(key))
     if is_void or is_permit:
         yield from _nearest(content_words(sentence), own, is_void)
+
+
+def excluded_by(text: str, stated: Iterable[str]) -> list[str]:
+    """The sentences that ask for something by its name that a message excludes: "Ops says no Redis in production"."""
+    names = {found["name"].lower() for found in _EXCLUDED.finditer(text)}
+    return (
+        [one for one in stated if not names.isdisjoint(map(str.lower, _NAME.findall(one)))] if names else []
+    )
 
 
 def _nearest(words: frozenset[str], own: dict[str, StatedConstraint], is_void: bool) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Explicit statements of agents: decisions, guesses, questions, and checked items of a list."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import takewhile
 
 from plimsoll.context.ledger.outcome import one_line
@@ -20,7 +20,7 @@ _DECISION_WORDS = frozenset({
     "opted", "turns", "fix", "problem", "issue", "bug", "solution", "confirmed", "since", "failure", "error", "due",
     "reason", "culprit", "regression", "mismatch", "caused", "causes", "causing", "approach", "option", "choice",
     "way", "path", "route", "place", "change", "design", "alternative", "variant", "switching", "switched",
-    "deliberately", "intentionally", "therefore", "tradeoff", "trade-off",
+    "deliberately", "intentionally", "therefore", "tradeoff", "trade-off", "outdated", "wrong",
 })  # fmt: skip
 # Comparatives and superlatives by which people weigh one way against another.
 _COMPARED_BY = (
@@ -30,7 +30,8 @@ _COMPARED_BY = (
 )
 _DECISION = re.compile(
     r"\b(?:decided|decision|chose|choose|opted|going with|i'll use|we'll use|instead of|rather than|root cause"
-    r"|turns out|because|due to|caus(?:ed|es|ing)|deliberately|intentionally|therefore|trade-?off"
+    r"|turns out|outdated|(?:was|were) wrong"
+    r"|because|due to|caus(?:ed|es|ing)|deliberately|intentionally|therefore|trade-?off"
     r"|the (?:\w+ ){0,2}(?:fix|problem|issue|cause|bug|solution|failure|error|reason|culprit|regression|mismatch)"
     r" (?:is|was|comes|came|lies)|confirmed"
     r"|the reason|switch(?:ing|ed) (?:\w+ ){0,3}to"
@@ -50,8 +51,19 @@ _ONLY_DECIDES = frozenset({
 _FEWEST_TOLD = 2  # content words of a decision besides those
 _WEIGHED = re.compile(rf"\b(?:{_COMPARED_BY})\b")
 _CAUSE = re.compile(
-    r"\b(?:root cause (?:is|was|found)|turns out|found (?:it|the (?:cause|bug|issue|problem))"
+    r"\b(?:root cause(?:(?: is| was| found)\b|[:,] )|turns out|found (?:it|the (?:cause|bug|issue|problem))"
     r"|the (?:real |actual )?(?:problem|issue|cause|bug|culprit) (?:is|was)|confirmed)\b"
+)
+# What an agent says when a guess was wrong.
+_REFUTES = re.compile(
+    r"\b(?:(?:was|were|is|are) (?:wrong|incorrect|fine|healthy|intact|outdated|not (?:the|a|it|to blame)\b)"
+    r"|rul(?:ed|es|ing) (?:it |this |that )?out|not (?:that|this|it) either"
+    r"|not the (?:cause|culprit|problem|issue|reason)|(?:isn't|wasn't|aren't|weren't) (?:the|a|it)\b"
+    r"|, not \w+[;.,]|nothing (?:wrong|to do) with|unrelated|it worked)"
+)
+_REFUTES_LAST = re.compile(
+    r"\b(?:theory|guess|hypothesis|suspicion|assumption) (?:was|is) (?:wrong|incorrect)|not (?:that|this|it) either"
+    r"|that (?:was not|wasn't|isn't|is not) (?:it|the (?:cause|culprit|problem|issue|reason))|it worked"
 )
 # An agent that announces its next look, run or message decides nothing: "I'm checking the parser first,
 # because ...". Verbs such as use, keep, add or switch are not listed, because they often state a choice.
@@ -132,7 +144,7 @@ def decisions_in(text: str) -> Iterator[str]:
 
 def _tells(sentence: str) -> bool:
     """Whether a statement says what was decided or found, rather than what the agent looks at."""
-    if _LOOKS.match(sentence.lower()) or _PRESENTS.match(sentence):
+    if _LOOKS.match(sentence.lower()) or _PRESENTS.match(sentence) or sentence.endswith((":", "：")):
         return False
     return len(content_words(sentence) - _ONLY_DECIDES) >= _FEWEST_TOLD
 
@@ -185,6 +197,23 @@ def finds_cause(text: str) -> bool:
     return any(word in lowered for word in ("cause", "turns out", "found", "confirmed", "the ")) and any(
         _CAUSE.search(sentence) and not _GUESS.search(sentence) for sentence in SENTENCE.split(lowered)
     )
+
+
+def refuted_in(text: str, guesses: Collection[str]) -> list[str]:
+    """The earlier guesses that a text disproves: all if it states the cause, else those whose words it denies."""
+    if not guesses:
+        return []
+    if finds_cause(text):
+        return list(guesses)
+    found: list[str] = []
+    for sentence in SENTENCE.split(text[:_READ].lower().replace("’", "'")):
+        if _GUESS.search(sentence) or not _REFUTES.search(sentence):
+            continue
+        if _REFUTES_LAST.search(sentence):
+            found.append(list(guesses)[-1])
+        words = content_words(sentence)
+        found += [guess for guess in guesses if words & content_words(guess)]
+    return list(dict.fromkeys(found))
 
 
 def answer_in(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from plimsoll.context.ledger.commits import read_commits, read_pull_request
 from plimsoll.context.ledger.evidence import Evidence, argument_texts, lines_of
+from plimsoll.context.ledger.failures import drop_covered_failures, drop_repeated_calls
 from plimsoll.context.ledger.moves import apply_moves, moved_by_patch, moves_in
 from plimsoll.context.ledger.outcome import call_line, error_lines, first_error, one_line
 from plimsoll.context.ledger.outcomes import (
@@ -21,9 +22,7 @@ from plimsoll.context.ledger.outcomes import (
     called_in,
     check_of,
     command_of,
-    covers,
     outcome_of,
-    overcomes,
     parsed,
     printed_file,
     process_asked,
@@ -85,6 +84,7 @@ _FOR_PROGRAMS = re.compile(
 )
 _DELETES = re.compile(r"delete|remove|unlink", re.IGNORECASE)
 _LONGEST_ANSWER = 1_000
+_LONGEST_NOTICE = 200  # characters
 _MAX_FIXES = 6
 _MARK = "[error] "  # before results that a harness reports as failed
 _MAX_OVERCOME, _LONGEST_ERROR = 3, 120
@@ -166,6 +166,14 @@ def read_result(facts: ConversationFacts, made: Called, result: str, position: i
     return ResultRead(_touch(facts, touched, made, result, position), answer)
 
 
+def says_only_changed(made: Called, result: str) -> bool:
+    """Whether a short result of an edit says only that it was made; what was changed stands in the call."""
+    if len(result) > _LONGEST_NOTICE:
+        return False
+    touched = files_touched(call_name(made.call), made.arguments)
+    return any(action != "read" for _, action in touched) and not outcome_of(made.call, result).failed
+
+
 def _touched_by_command(arguments: Mapping[str, Any], command: str) -> list[tuple[str, str]]:
     """The files that a command patches, or the one that it prints."""
     shown = printed_file(command)
@@ -184,6 +192,8 @@ def _read_action(
     paths = tuple(path for path, _ in touched)
     errors = tuple(error_lines(result)) if outcome.failed else ()
     line = call_line(made.call, 200)
+    if not outcome.failed:
+        drop_repeated_calls(facts, line)
     _record(facts.actions, Event(position, line, outcome, errors, paths))
     for path in paths:
         facts.failed_on[path] = (*facts.failed_on.get(path, ()), line)
@@ -204,7 +214,7 @@ def _read_command(
     known = facts.commands.get(line)
     check = None if looks else check_of(command, outcome)
     is_known = outcome.status not in ("ran", "running")
-    dropped = _drop_covered_failures(facts, command, outcome) if is_known and not looks else []
+    dropped = drop_covered_failures(facts, command, outcome) if is_known and not looks else []
     was_fixed = bool(dropped) or (known is not None and known.failed_before)
     earlier = [*dropped, known, _passed_before(facts, check)]
     failed = tuple(dict.fromkeys(_FAILED_TEST.findall(result[-_FAILED_WITHIN:]))) if outcome.failed else ()
@@ -338,22 +348,6 @@ def _errors_of(earlier: Iterable[Event | None]) -> tuple[str, ...]:
     found = sorted({event for event in earlier if event}, key=lambda event: event.position)
     errors = (error for event in found for error in (*event.overcame, event.first_error))
     return tuple(dict.fromkeys(filter(None, errors)))[-_MAX_OVERCOME:]
-
-
-def _drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outcome) -> list[Event]:
-    """Remove failures of a check that was run again, and return them."""
-    dropped: list[Event] = []
-    for line, earlier in list(facts.failing.items()):
-        event = facts.commands.get(line)
-        if covers(command, earlier) or (
-            event is not None
-            and not outcome.failed
-            and overcomes(command, earlier, event.outcome.check, event.failed)
-        ):
-            del facts.failing[line]
-            facts.commands.pop(line, None)
-            dropped += [event] if event else []
-    return dropped
 
 
 def _record(events: dict[str, Event], event: Event) -> None:

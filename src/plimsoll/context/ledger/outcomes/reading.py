@@ -80,11 +80,17 @@ def outcome_of(call: dict[str, Any], result: str) -> Outcome:
     if code is None and call_name(call) in rules().states_failure:
         code = 0
     steps = parsed(command)
-    return _of_command(steps, wrapped.text, 0 if code and steps.passes_with(code) else code)
+    return _of_command(steps, _without_notes(wrapped.text), 0 if code and steps.passes_with(code) else code)
 
 
 def _line(text: str) -> str:
     return one_line(text, _LONGEST_LINE)
+
+
+def _without_notes(text: str) -> str:
+    """An output without the last line if a harness added it."""
+    body, _, last = text.rstrip().rpartition("\n")
+    return body if rules().notes.found_in(last) else text
 
 
 def _is_stopped(text: str) -> bool:
@@ -244,5 +250,8 @@ def _failure_line(lines: Sequence[str]) -> str:
 
 
 def _line_near_end(lines: Sequence[str], patterns: LinePatterns) -> str:
+    """The last line near the end that has one of the patterns, if possible one that says what failed."""
     near = lines[-rules().failure_within :]
-    return next((_line(line) for line in reversed(near) if patterns.found_in(line)), "")
+    found = [line for line in reversed(near) if patterns.found_in(line)]
+    telling = (line for line in found if not rules().failure_header.found_in(line))
+    return _line(next(telling, found[0])) if found else ""

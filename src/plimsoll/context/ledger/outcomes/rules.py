@@ -81,6 +81,7 @@ class Rules:
     closings: tuple[Closing, ...]
     failure: LinePatterns
     failure_shape: LinePatterns
+    failure_header: LinePatterns
     failure_of_check: LinePatterns
     success: LinePatterns
     success_within: int
@@ -99,6 +100,7 @@ class Rules:
     elsewhere: LinePatterns
     kinds: dict[str, frozenset[str]]  # words in the names of programs that test, lint or build
     states_failure: frozenset[str]
+    notes: LinePatterns
     placeholders: frozenset[str]
     code_keys: frozenset[str]
     telling: LinePatterns  # finds every line that any closing rule could find
@@ -157,6 +159,7 @@ def rules() -> Rules:
         closings=tuple(map(_closing, raw["closing"])),
         failure=LinePatterns(failures["lines"]),
         failure_shape=LinePatterns(failures["shapes"]),
+        failure_header=LinePatterns(failures["headers"]),
         failure_of_check=LinePatterns(failures["of_checks"]),
         success=LinePatterns(failures["successes"]),
         success_within=failures["success_within"],
@@ -175,6 +178,7 @@ def rules() -> Rules:
         elsewhere=LinePatterns(raw["lasting"]["elsewhere"]),
         kinds={kind: frozenset(words) for kind, words in raw["kinds"].items()},
         states_failure=frozenset(raw["harness"]["states_failure"]),
+        notes=LinePatterns(raw["harness"]["notes"]),
         placeholders=frozenset(raw["harness"]["placeholders"]),
         code_keys=frozenset(raw["harness"]["code_keys"]),
         telling=LinePatterns(
