@@ -43,8 +43,10 @@ suggests what to do about a failed write.
 """
 
 import errno
-from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # it loads logging and threads, which would delay the start of every command
+    from concurrent.futures import Future
 
 _DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM})

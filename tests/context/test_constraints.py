@@ -11,7 +11,9 @@ from message_builders import assistant as said
 from message_builders import user
 from plimsoll import ContextCompressor
 from plimsoll.context.compressor import find_summary
+from plimsoll.context.lcm import LcmEngine
 from plimsoll.context.ledger import SummaryRoom, parse_sections, read_facts, render_sections, write_sections
+from plimsoll.models import estimate_messages_tokens_rough
 
 # One limit, as people write it.
 CONSTRAINTS = {
@@ -102,6 +104,24 @@ def test_no_constraint_is_lost_over_three_compactions(language, window, before, 
         view = engine.compress(view, focus_topic=focus)
         assert constraint in json.dumps(view, ensure_ascii=False)
         view = [*view, *turns(1_000 * (round_ + 1), window * 6 // 10)]
+
+
+@pytest.mark.parametrize("factory", [ContextCompressor, LcmEngine])
+def test_constraints_take_precedence_over_the_list_of_nodes(factory):
+    rules = [
+        CONSTRAINTS["en"],
+        "Never write to /etc/zebra.",
+        "You must not delete the table users.",
+        "Always run make lint before a commit.",
+        "Never call the billing service in tests.",
+        "Do not use the network.",
+    ]
+    opening = [SYSTEM, user("Build the parser of the report tool."), said("I begin with the lexer.")]
+    stated = [message for rule in rules for message in (user(rule), said("Understood."))]
+    view = [*opening, *turns(9_000, 400), *stated, *turns(0, 2_800)]
+    tokens = estimate_messages_tokens_rough(view)
+    result = factory(context_length=4_000).compress(view, tokens + 1_200, overhead_tokens=1_200)
+    assert [rule for rule in rules if rule not in json.dumps(result)] == []
 
 
 def test_a_request_that_is_only_a_constraint_still_opens_the_goal():

@@ -63,6 +63,18 @@ def test_every_message_of_the_system_prompt_stays_with_the_first_request(factory
         assert str(later).count("[CONTEXT COMPACTION]") == 1
 
 
+@pytest.mark.parametrize("factory", ENGINES)
+@pytest.mark.parametrize("overhead", [0, 600, 900])
+def test_a_rule_survives_in_a_tiny_window(factory, overhead):
+    messages = [{"role": "system", "content": "You help."}, *said(30, 40, {"role": "user", "content": RULE})]
+    engine = factory(context_length=3_000)
+    for _ in range(3):
+        messages = engine.compress(messages, weigh(messages) + overhead, overhead_tokens=overhead)
+        assert weigh(messages) + overhead <= engine.threshold_tokens
+        assert RULE in str(messages)
+        messages = [*messages, *said(30, 40)]
+
+
 @pytest.mark.parametrize("threshold", [0.9, 1.0])
 def test_a_compaction_in_a_nearly_full_window_does_not_lower_the_threshold(threshold):
     messages = [{"role": "system", "content": "You help."}, *said(60, 110)]

@@ -24,6 +24,7 @@ from plimsoll.context.lcm.node_writer import NodeWriter
 from plimsoll.context.lcm.render import full, rendered_nodes
 from plimsoll.context.lcm.tree_builder import TreeBuilder
 from plimsoll.context.ledger import (
+    CONSTRAINTS,
     ConversationFacts,
     SummaryLine,
     SummaryRoom,
@@ -137,11 +138,15 @@ def _text(
     """Nodes and ledger within the remaining room."""
     tree, room = builder.tree, max(0, min(plan.ledger_tokens, plan.limit - plan.size(weight_of(" "))))
     gone = [root for root in tree.roots if _is_gone(tree.span(root), kept_sequences)]
+    facts, previous = _ledger(plan, builder, store, rules, kept_sequences, positions)
     by_person = _nodes_by_person(builder.edits, room)
-    nodes = rendered_nodes(gone, room - estimate_tokens(by_person), names_tools=rules.able_to_recall)
+    left = room - estimate_tokens(by_person)
+    nodes = rendered_nodes(gone, left, names_tools=rules.able_to_recall)
+    for_nodes = max(0, left - _required_tokens(facts))
+    if estimate_tokens(nodes) > for_nodes:
+        nodes = rendered_nodes(gone, for_nodes, names_tools=rules.able_to_recall)
     nodes = "\n\n".join(part for part in (by_person, nodes) if part)
     left = room - estimate_tokens(nodes) - 2
-    facts, previous = _ledger(plan, builder, store, rules, kept_sequences, positions)
     # A topic is only a pointer; the ledger need not repeat a model's text.
     shown = "\n".join(full(root) for root in tree.roots if not root.degraded and full(root) in nodes)
     kept = kept_terms(plan.stays())
@@ -155,6 +160,12 @@ def _text(
     rules.remembered.keep(_Text(headings, evidence).all, SummarySource(facts, previous))
     lines = cited_lines(_Text(headings, evidence).all, written.sources, now)
     return _Text(f"{nodes}\n\n{headings}" if nodes else headings, evidence, lines)
+
+
+def _required_tokens(facts: ConversationFacts) -> int:
+    """The tokens of the headings with the limits in force, which matter more than the nodes: search finds those."""
+    lines = "\n".join(f"- {limit}" for limit in facts.constraints)
+    return estimate_tokens(render_sections({CONSTRAINTS: lines})) + 2
 
 
 def _state_after(

@@ -13,6 +13,7 @@ from plimsoll.context.ledger.complete import (
 )
 from plimsoll.context.ledger.constraint_check import removed_with_reason, without_invented_constraints
 from plimsoll.context.ledger.custom_prompt import NOTHING_ADDED, CustomPrompt, read_custom_prompt
+from plimsoll.context.ledger.entries import CONSTRAINTS
 from plimsoll.context.ledger.facts import read_facts
 from plimsoll.context.ledger.outcome import call_line
 from plimsoll.context.ledger.outcomes import Outcome, outcome_of
@@ -43,6 +44,7 @@ from plimsoll.context.ledger.write import (
 )
 
 __all__ = [
+    "CONSTRAINTS",
     "EVIDENCE",
     "NONE",
     "NOTHING_ADDED",

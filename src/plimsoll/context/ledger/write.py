@@ -103,7 +103,11 @@ def write_summary(
     of the conversation, including messages that stay. With `few`, the headings are the model's, and only a few lines
     are added.
     """
-    has_evidence = room.total > 0
+    frame = estimate_tokens(render_sections({}))
+    before_evidence = estimate_tokens(EVIDENCE_NOTE) + _HEADING_TOKENS
+    # In a tiny room the evidence's own heading would take the place of a limit under the headings.
+    has_evidence = room.total - frame >= 2 * before_evidence
+    room = room if has_evidence else SummaryRoom(room.headings)
     # A line may take at most a fifth of the budget, so that a small window still gets several.
     longest = max(60, min(600, room.all * 4 // 5))
     newest = max((use.last for use in facts.evidence.uses.values()), default=0)
@@ -111,8 +115,7 @@ def write_summary(
     quotable: Collection[EvidenceLine] = facts.evidence.lines.values()
     quotable = quotable if focus else likely_lines(quotable, weights)
     entries = _unstated(entries_of(facts, previous, longest, now, quotable), model_text, has_evidence, few)
-    frame = estimate_tokens(render_sections({}))
-    left = room.all - frame - (estimate_tokens(EVIDENCE_NOTE) + _HEADING_TOKENS if has_evidence else 0)
+    left = room.all - frame - (before_evidence if has_evidence else 0)
     if left <= 0:
         return WrittenSummary(dict.fromkeys(SECTIONS, ""), {})
     _add_earlier_terms(weights, entries, kept)
