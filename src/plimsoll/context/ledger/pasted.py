@@ -15,7 +15,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -72,12 +72,20 @@ def pasted_in(text: str) -> PastedSpan | None:
     """The document in a message, without the user's own adjacent paragraph; None if there is none."""
     if len(text) < SHORTEST // 3 or _letters(text) < SHORTEST:
         return None
+    return _found_in_short(text) if len(text) <= _READ else _found_in(text)
+
+
+def _found_in(text: str) -> PastedSpan | None:
     before, after = _own_paragraphs(text)
     body = text[before : len(text) - after]
     if _letters(body) < SHORTEST or _begins_a_task(text):
         return None
     score = _score(body[:_READ]) + (2 if before or after else 0)
     return PastedSpan(before, len(text) - after) if score >= _ENOUGH else None
+
+
+# Several readers of one compaction ask about the same messages.
+_found_in_short = lru_cache(maxsize=256)(_found_in)
 
 
 def _begins_a_task(text: str) -> bool:

@@ -18,7 +18,7 @@ def content_words(text: str) -> frozenset[str]:
     """The content words of a text; in scripts without spaces, pairs of characters."""
     found: set[str] = set()
     empty = _empty_words()
-    for word in _WORD.findall(text.lower()):
+    for word in set(_WORD.findall(text.lower())):
         if word.isascii() or not _UNSPACED.search(word):
             if word not in empty:
                 found.add(_stem(word))
