@@ -243,8 +243,9 @@ def test_a_streamed_reply_is_the_reply_that_comes_whole(message):
     assert collect(whole.feed_whole(ended)).message.get("tool_calls") == message.get("tool_calls")
 
 
+@pytest.mark.parametrize("chunks", ["events", "whole", "crlf", "parts"])
 @pytest.mark.parametrize("message", REPLIES)
-def test_the_events_that_are_read_for_a_stored_reply_contain_all_of_it(message):
+def test_the_events_that_are_read_for_a_stored_reply_contain_all_of_it(message, chunks):
     kept: list[Reply] = []
 
     async def keep(reply: Reply) -> None:
@@ -253,9 +254,17 @@ def test_the_events_that_are_read_for_a_stored_reply_contain_all_of_it(message):
     events, decoder = _events(message), RESPONSES.decoder()
     for event in events:
         decoder.feed(event.event, event.decoded())
+    encoded = [event.encode() for event in events]
+    stream = b"".join(encoded)
+    pieces = {
+        "events": encoded,
+        "whole": [stream],
+        "crlf": [stream.replace(b"\n", b"\r\n")],
+        "parts": [stream[start : start + 50] for start in range(0, len(stream), 50)],
+    }
     reader = ReplyReader(RESPONSES, keep)
-    for event in events:
-        asyncio.run(reader.feed(event.encode()))
+    for piece in pieces[chunks]:
+        asyncio.run(reader.feed(piece))
     assert kept == [decoder.reply()]
 
 

@@ -6,8 +6,10 @@
 A stream that breaks off ends with an error event in the client's dialect.
 """
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 
 from plimsoll.dialects import Delta, Dialect, Failure, Reply, SseEvent, SseParser, Usage, UsageReport
 from plimsoll.errors import BrokenReply, MalformedReply, ProviderError
@@ -29,20 +31,29 @@ Keep = Callable[[Reply], Awaitable[None]]
 
 
 class ReplyReader:
-    """Reads a stream that is passed on as bytes; calls `keep` with the reply as soon as it is complete."""
+    """Reads a stream that is passed on as bytes; calls `keep` with the reply as soon as it is complete.
+
+    Only events of `Dialect.reply_events` are parsed: a reply has hundreds of others, which they repeat.
+    """
 
     def __init__(self, dialect: Dialect, keep: Keep) -> None:
         self._parser, self._decoder, self._keep = SseParser(), dialect.decoder(), keep
-        self._quoted_events = tuple(f'"{name}"' for name in dialect.reply_events)
-        self._is_done = False
+        self._is_needed = _signs_of(dialect.reply_events).search
+        self._is_done = self._is_inside = False
 
-    async def feed(self, piece: bytes) -> None:
-        """Add a piece of the stream."""
+    async def feed(self, events: bytes) -> None:
+        """Add whole events, or a part of a long one."""
         if self._is_done:
             return
+        is_whole, was_inside = events.endswith((b"\n\n", b"\r\n\r\n")), self._is_inside
+        self._is_inside = not is_whole
+        if is_whole and not was_inside:
+            if not self._is_needed(events):
+                return
+            events = b"\n\n".join(filter(self._is_needed, events.split(b"\n\n"))) + b"\n\n"
         try:
-            for event in self._parser.feed(piece):
-                if self._is_needed(event.data):
+            for event in self._parser.feed(events):
+                if event.data.strip():
                     self._decoder.feed(event.event, event.decoded())
         except MalformedReply:
             self._is_done = True  # not readable: the client gets it unchanged
@@ -50,11 +61,11 @@ class ReplyReader:
             self._is_done = True
             await self._keep(self._decoder.reply())
 
-    def _is_needed(self, data: str) -> bool:
-        """Whether an event has a part of the reply that no later event repeats. Decodes nothing."""
-        return (
-            any(sign in data for sign in self._quoted_events) if self._quoted_events else bool(data.strip())
-        )
+
+@cache
+def _signs_of(events: tuple[str, ...]) -> re.Pattern[bytes]:
+    """Finds the events of these types; without types, finds any event."""
+    return re.compile(b"|".join(re.escape(f'"{name}"'.encode()) for name in events))
 
 
 async def relay(
@@ -78,19 +89,20 @@ async def relay(
         )
     else:
         body = await answer.read_all(max_bytes)
-        usage = usage_in(out.client_request.dialect, body)
+        reply = _decoded(out.client_request.dialect, body) if keep is not None else None
+        usage = usage_in(out.client_request.dialect, body) if reply is None else reply.usage
         _meter_whole(meter, body, usage)
-        if keep is not None:
-            await _keep_whole(out.client_request.dialect, body, keep)
+        if keep is not None and reply is not None:
+            await keep(reply)
         headers = [*returned_headers(answer.headers), *whole_headers(out, usage)]
         await send_whole(send, answer.status, headers, body)
 
 
-async def _keep_whole(dialect: Dialect, body: bytes, keep: Keep) -> None:
+def _decoded(dialect: Dialect, body: bytes) -> Reply | None:
     try:
-        await keep(dialect.decode_reply(jsontext.read(body)))
+        return dialect.decode_reply(jsontext.read(body))
     except (MalformedReply, ValueError, RecursionError):
-        return  # not readable: the client gets it unchanged
+        return None  # not readable: the client gets it unchanged
 
 
 def _meter_whole(meter: Meter, body: bytes, usage: Usage | None) -> None:
@@ -109,14 +121,16 @@ async def _stream(
         while piece := await answer.read_chunk():
             watch.feed(piece)
             meter.received(piece)
-            if reader is not None:
-                await reader.feed(piece)
             whole, rest = _whole_events(rest + piece if rest else piece, keys)
+            if whole and reader is not None:
+                await reader.feed(whole)
             if whole and out.asks_for_usage:
                 whole = without_usage(whole)
             if whole:
                 begun = begun or whole
                 await send({"type": "http.response.body", "body": whole, "more_body": True})
+        if rest and reader is not None:
+            await reader.feed(rest)
         rest = without_usage(rest) if out.asks_for_usage else rest
         last = rest + closing_comment(out, watch.usage())
     except ProviderError as error:

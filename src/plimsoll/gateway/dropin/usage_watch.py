@@ -21,6 +21,7 @@ class UsageWatch:
         self._dialect, self._sign = dialect, usage_marker(dialect)
         self._rest = b""
         self._seen: dict[str, Any] = {}
+        self._usage: Usage | None = None  # what `_seen` says, once somebody asked
         self.is_final = False  # the usage covers the whole reply, not only its start
 
     def feed(self, piece: bytes) -> None:
@@ -37,7 +38,9 @@ class UsageWatch:
 
     def usage(self) -> Usage | None:
         """The usage reported so far."""
-        return self._dialect.usage(self._seen) if self._seen else None
+        if self._usage is None and self._seen:
+            self._usage = self._dialect.usage(self._seen)
+        return self._usage
 
     def _read(self, data: bytes) -> None:
         try:
@@ -48,6 +51,7 @@ class UsageWatch:
         if found is not None:
             usage, self.is_final = found
             # Later numbers replace earlier ones, field by field.
+            self._usage = None
             self._seen |= {key: value for key, value in usage.items() if value is not None}
 
 
