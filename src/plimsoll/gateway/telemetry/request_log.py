@@ -9,13 +9,14 @@ then. A separate thread writes the lines, so a full pipe blocks no request.
 
 import json
 import logging
-import queue
 import re
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
-from logging.handlers import QueueHandler, QueueListener
 from typing import Any, TextIO
 
 from plimsoll.archive import CompactionEvent
@@ -33,6 +34,7 @@ _UNPRINTABLE = re.compile(
 )
 _ALWAYS = ("seconds", "bytes")  # logged even if zero
 _MAX_WAITING = 10_000  # queued lines; more are dropped
+_PAUSE = 0.05  # seconds in which lines are collected
 
 
 class RequestLog:
@@ -165,52 +167,84 @@ def _escape(found: "re.Match[str]") -> str:
     return f"\\u{code:04x}" if code < 0x10000 else "".join(f"\\u{pair[i : i + 2].hex()}" for i in (0, 2))
 
 
-class _Dropping(QueueHandler):
-    """Passes records on unchanged; drops them if the writer does not keep up."""
+class _Queue(logging.Handler):
+    """Queues records for the writing thread; drops them if it does not keep up."""
 
-    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        return record
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: deque[logging.LogRecord] = deque()
+        self.is_filled = threading.Event()
 
-    def enqueue(self, record: logging.LogRecord) -> None:
-        try:
-            self.queue.put_nowait(record)
-        except queue.Full:
-            return
+    def emit(self, record: logging.LogRecord) -> None:
+        if len(self.records) < _MAX_WAITING:
+            self.records.append(record)
+            if not self.is_filled.is_set():
+                self.is_filled.set()
 
 
 class LogThread:
-    """The writing thread. After `stop`, records are written directly."""
+    """The writing thread. After `stop`, records are written directly.
 
-    def __init__(self, lines: "queue.Queue[logging.LogRecord]", writer: logging.Handler) -> None:
-        self._writer, self._listener, self._is_open = writer, QueueListener(lines, writer), True
-        self._listener.start()
+    It wakes up for many records at once: waking it for each one takes longer than writing it.
+    """
+
+    def __init__(self, queue: _Queue, writer: "logging.StreamHandler[TextIO]") -> None:
+        self._queue, self._writer, self._is_open = queue, writer, True
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="gateway-log", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
         """Write the queued records and stop."""
         if self._is_open:
             self._is_open = False
-            self._listener.stop()
+            self._stopping.set()
+            self._queue.is_filled.set()
+            self._thread.join()
             for name in _NAMES:
                 logging.getLogger(name).handlers = [self._writer]
+            self._write_queued()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._queue.is_filled.wait()
+            self._stopping.wait(_PAUSE)
+            self._queue.is_filled.clear()
+            self._write_queued()
+
+    def _write_queued(self) -> None:
+        records = self._queue.records
+        text = "".join([self._line(records.popleft()) for _ in range(len(records))])
+        if text:
+            with suppress(OSError, ValueError):  # nobody reads the log any more
+                self._writer.stream.write(text)
+                self._writer.flush()
+
+    def _line(self, record: logging.LogRecord) -> str:
+        try:
+            return self._writer.format(record) + self._writer.terminator
+        except Exception:  # of one record; the others are written
+            self._writer.handleError(record)
+            return ""
 
 
 def start_log(form: LogForm, stream: TextIO | None = None) -> LogThread:
     """Send this process's log to standard error. Stop it at the end."""
     # No line names a thread, process or task; looking them up takes a quarter of a record's cost.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    lines: queue.Queue[logging.LogRecord] = queue.Queue(_MAX_WAITING)
+    queue = _Queue()
     target = stream or sys.stderr
     writer = logging.StreamHandler(target)
     is_text = form == "text" or (form == "auto" and target.isatty())
     writer.setFormatter(TextLines() if is_text else JsonLines())
     for name in _NAMES:
         logger = logging.getLogger(name)
-        logger.handlers = [_Dropping(lines)]
+        logger.handlers = [queue]
         logger.propagate = False
         logger.setLevel(logging.WARNING)
     # Without request lines, warnings are still logged.
     logging.getLogger(REQUESTS).setLevel(logging.WARNING if form == "off" else logging.INFO)
-    return LogThread(lines, writer)
+    return LogThread(queue, writer)
 
 
 def _moment(seconds: float) -> str:
