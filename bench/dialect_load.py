@@ -7,6 +7,7 @@ import contextlib
 import json
 import sys
 from functools import cache
+from itertools import count
 
 import uvloop
 
@@ -18,6 +19,7 @@ OLD, NEW = ("openai", "anthropic"), ("responses", "gemini")
 _MODELS = {"anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro"}
 _SAID = {"role": "assistant", "content": "Pier four. " * 8}
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\n"
+_ID, _NUMBERED = b"reply-00000000", b"reply-%08d"  # each reply has its own id: some are stored under it
 
 
 def addresses(port: int) -> dict[str, str]:
@@ -59,7 +61,7 @@ def dialect_request(name: str, stream: bool, _port: int, number: int, *, size: i
 def _reply(name: str, stream: bool) -> bytes:
     dialect = dialect_named(name)
     usage = Usage(prompt_tokens=420, completion_tokens=40)
-    reply = Reply(message=_SAID, finish_reason="stop", usage=usage, id="reply-1", model="bench")
+    reply = Reply(message=_SAID, finish_reason="stop", usage=usage, id=_ID.decode(), model="bench")
     if not stream:
         body = json.dumps(dialect.encode_reply(reply, {}, 1_700_000_000)).encode()
         return _HEAD % b"application/json" + b"content-length: %d\r\n\r\n%b" % (len(body), body)
@@ -72,10 +74,13 @@ def _reply(name: str, stream: bool) -> bytes:
 class DialectUpstream(Upstream):
     """Answers every request with the same words, in the dialect of its path."""
 
+    _numbers = count(1)
+
     def _answer(self, body: bytes) -> None:
         path = self._line.split(b" ")[1].split(b"?")[0].decode()
         is_stream = b'"stream": true' in body or b'"stream":true' in body or b"stream" in self._line
-        self._transport.write(_reply(dialect_of(path, ()).name, is_stream))
+        reply = _reply(dialect_of(path, ()).name, is_stream)
+        self._transport.write(reply.replace(_ID, _NUMBERED % next(self._numbers)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The log of the program itself: one JSON object for each request, and never what was said unless it is asked for."""
 
+import io
 import json
 import logging
 import os
@@ -51,7 +52,7 @@ def test_a_request_is_one_json_object_without_contents(tmp_path: Path) -> None:
     assert told["output"] > 0
     assert told["usd"] > 0
     assert told["seconds"] >= told["first_byte_seconds"] >= told["gateway_seconds"] > 0
-    for hidden in ("harbour", "mast", "lantern", key, key.split("-")[2], "upstream-key"):
+    for hidden in ("harbour", "mast", "lantern", key, key.split("-", 2)[2], "upstream-key"):
         assert hidden not in line
 
 
@@ -97,6 +98,28 @@ def test_the_log_is_short_lines_on_a_terminal_and_json_elsewhere(on_a_terminal: 
     else:
         told = json.loads(written)
         assert facts.items() <= told.items()
+
+
+def test_lines_are_written_together_and_one_that_cannot_be_written_loses_no_other() -> None:
+    class Stream(io.StringIO):
+        writes = 0
+
+        def write(self, text: str) -> int:
+            self.writes += 1
+            return super().write(text)
+
+    stream = Stream()
+    log = start_log("json", stream)
+    for number in range(100):
+        record = logging.LogRecord(REQUESTS, logging.INFO, __file__, 1, "request", None, None)
+        record.fields = {"event": "request", "id": object() if number == 7 else str(number)}
+        logging.getLogger(REQUESTS).handle(record)
+    log.stop()
+    for name in ("plimsoll", "uvicorn"):
+        logging.getLogger(name).handlers = []
+    written = [json.loads(line)["id"] for line in stream.getvalue().splitlines()]
+    assert written == [str(number) for number in range(100) if number != 7]
+    assert stream.writes < 20
 
 
 def test_the_header_of_an_answer_names_its_line(tmp_path: Path) -> None:

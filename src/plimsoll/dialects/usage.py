@@ -172,11 +172,14 @@ def usage_to_gemini(usage: Usage) -> dict[str, Any]:
     return wire
 
 
+_MAX_COUNT = 2**53
+
+
 def _count(value: Any) -> int | None:
     """A token count; None for anything else."""
-    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is not int and type(value) is not float:  # excludes booleans, which are ints
         return None
-    return int(value) if 0 <= value < 2**53 else None
+    return int(value) if 0 <= value < _MAX_COUNT else None
 
 
 def _first(usage: dict[str, Any], *keys: str) -> int | None:

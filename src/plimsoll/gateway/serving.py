@@ -58,6 +58,7 @@ def serve(flags: Mapping[str, Any], options: RuntimeOptions) -> None:
         workers=gateway.workers,
         log_level="warning",
         access_log=False,
+        proxy_headers=False,  # nothing here depends on a client's address
         server_header=False,
         limit_concurrency=gateway.connections,
         timeout_graceful_shutdown=int(gateway.shutdown_seconds),

@@ -24,7 +24,7 @@ _MAX_GROUP = 64  # replies in one transaction: other writers wait for it
 Row = tuple[str, str, str, str]  # owner, name, name of the reply that it continues, body
 
 
-class ReplyWriter:
+class ReplyGroups:
     """Writes the replies of all owners, those that wait at the same time in one transaction."""
 
     def __init__(self, database: Database) -> None:
@@ -83,7 +83,7 @@ class ReplyWriter:
 class SqlReplies(ReplyArchive):
     """The replies of one owner; `writer` writes those of all owners."""
 
-    def __init__(self, database: Database, writer: ReplyWriter, owner: Owner) -> None:
+    def __init__(self, database: Database, writer: ReplyGroups, owner: Owner) -> None:
         self._database, self._writer, self._owner = database, writer, str(owner)
 
     async def keep(self, name: str, before: str, body: str) -> None:

@@ -15,7 +15,7 @@ from plimsoll.archive.sql.inbox import SqlInbox
 from plimsoll.archive.sql.index import Index
 from plimsoll.archive.sql.keys import SqlKeys
 from plimsoll.archive.sql.lineage import find_anywhere
-from plimsoll.archive.sql.replies import ReplyWriter, SqlReplies
+from plimsoll.archive.sql.replies import ReplyGroups, SqlReplies
 from plimsoll.archive.store import ArchiveStore
 
 
@@ -27,7 +27,7 @@ class SqlStore(ArchiveStore):
         self._index = index
         self._random = random
         self._keys = SqlKeys(database)
-        self._reply_writer = ReplyWriter(database)
+        self._reply_groups = ReplyGroups(database)
 
     def for_owner(self, owner: Owner) -> Archive:
         return SqlArchive(self._database, self._index, self._random, owner)
@@ -40,10 +40,10 @@ class SqlStore(ArchiveStore):
         return SqlInbox(self._database, account)
 
     def replies(self, owner: Owner) -> ReplyArchive:
-        return SqlReplies(self._database, self._reply_writer, owner)
+        return SqlReplies(self._database, self._reply_groups, owner)
 
     async def close(self) -> None:
-        await self._reply_writer.close()
+        await self._reply_groups.close()
         await self._database.close()
 
     async def session(self, id: str) -> Session:

@@ -9,6 +9,7 @@ Between different dialects, only the upstream's own headers are sent: the other 
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes
@@ -78,20 +79,17 @@ def sent_headers(
     content_type: bytes | None = b"application/json",
 ) -> tuple[Header, ...]:
     """The headers of a request to an upstream; without a content type if there is no body."""
-    named = dict(client)
-    headers: dict[bytes, bytes] = {
-        name.lower().encode(): value.encode() for name, value in endpoint.request_headers().items()
-    }
+    named, headers = dict(client), dict(_own_headers(endpoint))
     if same_dialect:
         asking = endpoint.wire.beta_header.encode()
         betas = [value for value in (named.get(asking), headers.get(asking)) if value]
-        unsent = _NOT_SENT.union(key_headers())
+        unsent, has_own_key = _unsent(), endpoint.key is not None
         headers |= {
             name: value
             for name, value in named.items()
             if name not in unsent
             and not name.startswith(_OURS)
-            and not (endpoint.key is not None and _names_account(name))
+            and not (has_own_key and _names_account(name))
         }
         if betas:
             headers[asking] = b",".join(dict.fromkeys(betas))
@@ -111,6 +109,24 @@ def sent_query(endpoint: "Endpoint", query: bytes) -> str:
         pairs = zip(query.split(b"&"), names, strict=True)
         query = b"&".join(pair for pair, name in pairs if not _names_account(name))
     return f"?{quote(query, safe=_QUERY)}" if query else ""
+
+
+@lru_cache(256)
+def _own_headers(endpoint: "Endpoint") -> tuple[Header, ...]:
+    """The headers that the endpoint itself needs."""
+    return tuple(
+        (name.lower().encode(), value.encode()) for name, value in endpoint.request_headers().items()
+    )
+
+
+@cache
+def _without_keys(keys: tuple[bytes, ...]) -> frozenset[bytes]:
+    return _NOT_SENT.union(keys)
+
+
+def _unsent() -> frozenset[bytes]:
+    """The headers of a client that do not go upstream as they are."""
+    return _without_keys(tuple(key_headers()))
 
 
 def _names_account(name: bytes) -> bool:

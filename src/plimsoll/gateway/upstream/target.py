@@ -80,7 +80,7 @@ class Target:
         """The URL of one model; raises `UserError` for a name that would change the path."""
         return f"{self.models_url}/{path_segment(name)}"
 
-    @property
+    @cached_property
     def secrets(self) -> tuple[str, ...]:
         """The keys that must never reach a client, in each form that an upstream may write."""
         return written_forms(self.endpoint.key) if self.endpoint.key else ()
