@@ -12,6 +12,7 @@ import pytest
 from clients import http
 from gateway_keys import ASK, MODELS, PATHS, add_key, answering, ask, gateway_program, used_so_far
 from gateway_server import RunningGateway, settings_for
+from hostile_upstream import HostileUpstream, Reply, Sent
 from postgres_server import server as postgres
 from postgres_server import stop
 
@@ -211,6 +212,39 @@ async def together(urls: list[str], key: str) -> Counter[int]:
             return (await client.post(path, json=body, headers=bearer(key))).status_code
 
         return Counter(await asyncio.gather(*(one(number) for number in range(REQUESTS))))
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("lie", [-5, -0.5, 10**9, 2**53 - 1, 10**30, 1e308, "12", True, None, [1], {"a": 1}])
+def test_an_upstream_that_reports_impossible_usage_is_not_believed(
+    tmp_path: Path, lie: object, is_stream: bool
+) -> None:
+    key = add_key(tmp_path, tokens_per_day=10_000, money_per_day=1.0)
+    names = ("prompt_tokens", "completion_tokens", "total_tokens", "input_tokens", "output_tokens")
+    usage = json.dumps(dict.fromkeys(names, lie))
+    text = "hello " * 50
+    whole = f'{{"choices":[{{"message":{{"role":"assistant","content":"{text}"}}}}],"usage":{usage}}}'
+    events = (
+        f'data: {{"choices":[{{"index":0,"delta":{{"content":"{text}"}}}}]}}\n\n',
+        f'data: {{"choices":[],"usage":{usage}}}\n\ndata: [DONE]\n\n',
+    )
+
+    def answer(_sent: Sent) -> Reply:
+        if is_stream:
+            return Reply(content_type="text/event-stream", pieces=[event.encode() for event in events])
+        return Reply(body=whole.encode())
+
+    ask_it = {"model": MODELS["openai"], "stream": is_stream, **ASK}
+    with (
+        HostileUpstream(answer) as upstream,
+        RunningGateway(upstream.settings("openai"), tmp_path, environ={"OPENAI_API_KEY": "k"}) as gateway,
+    ):
+        for _ in range(2):
+            reply = http().post(gateway.url + PATHS["openai"], json=ask_it, headers=bearer(key))
+            assert reply.status_code == 200, reply.text
+    used = used_so_far(tmp_path)["laptop"]
+    assert 0 < used.tokens < 1_000
+    assert 0 < used.money < 0.01
 
 
 def worth(tmp_path: Path) -> int:

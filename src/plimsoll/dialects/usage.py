@@ -14,6 +14,10 @@ from typing import Any
 
 from plimsoll.messages.untyped import object_of
 
+# A larger number is an error of the upstream, which must not use up the daily limit of a key. The largest windows
+# have ten million tokens.
+_MAX_COUNT = 100_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -172,14 +176,11 @@ def usage_to_gemini(usage: Usage) -> dict[str, Any]:
     return wire
 
 
-_MAX_COUNT = 2**53
-
-
 def _count(value: Any) -> int | None:
     """A token count; None for anything else."""
     if type(value) is not int and type(value) is not float:  # excludes booleans, which are ints
         return None
-    return int(value) if 0 <= value < _MAX_COUNT else None
+    return int(value) if 0 <= value <= _MAX_COUNT else None
 
 
 def _first(usage: dict[str, Any], *keys: str) -> int | None:
