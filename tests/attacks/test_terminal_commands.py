@@ -127,19 +127,37 @@ def test_the_words_of_an_understood_command_are_those_that_bash_passes_on(
     tmp_path_factory: pytest.TempPathFactory, text: str
 ) -> None:
     command = f"printf '<%s>' {text}"
-    empty = tmp_path_factory.getbasetemp() / "empty"
-    empty.mkdir(exist_ok=True)
+    place = tmp_path_factory.getbasetemp() / "empty"
+    place.mkdir(exist_ok=True)
     try:
-        expected = [part.expanded(empty, "/home/nobody") for part in commands_in(command)]
+        commands = commands_in(command)
+        if len(commands) != 1:
+            return
+        inputs = commands[0].expanded_inputs(place, "/home/nobody")
+        if inputs:  # they must exist, else bash starts nothing
+            if any("/" in name or name in ("", ".", "..") for name in inputs):
+                return
+            place = tmp_path_factory.mktemp("inputs")
+            for name in inputs:
+                (place / name).touch()
+        words = commands[0].expanded(place, "/home/nobody")[2:]
     except UnsupportedSyntax:
         return
-    if len(expected) != 1:
-        return
     environment = {"HOME": "/home/nobody", "LANG": "C.UTF-8"}
-    done = subprocess.run(["bash", "-c", command], cwd=empty, env=environment, capture_output=True)
-    words = expected[0][2:]
+    done = subprocess.run(["bash", "-c", command], cwd=place, env=environment, capture_output=True)
     assert done.returncode == 0
     assert done.stdout.decode() == ("".join(f"<{word}>" for word in words) if words else "<>")
+
+
+@pytest.mark.parametrize("word", ["a.txt", "'a b'", '"a b"', "a\\ b", "a?b", "./a.txt", "  a.txt"])
+def test_an_input_file_is_the_one_that_bash_opens(tmp_path: Path, word: str) -> None:
+    for name in ("a.txt", "a b"):
+        (tmp_path / name).write_text(name, "utf-8")
+    (command,) = commands_in(f"cat <{word}")
+    (name,) = command.expanded_inputs(tmp_path, None)
+    done = subprocess.run(["bash", "-c", f"cat <{word}"], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout.decode() == (tmp_path / name).read_text("utf-8")
+    assert [each.text for each in command.words] == ["cat"]
 
 
 # What a repository brings along grants nothing.

@@ -19,6 +19,7 @@ from plimsoll.tools.terminal.read_only import (
     credential_patterns,
     grant_obstacle,
     grantable,
+    path_reason,
 )
 from plimsoll.tools.terminal.shell import ShellCommand, UnsupportedSyntax, commands_in
 from plimsoll.tools.workspace import Workspace
@@ -86,6 +87,9 @@ def _judge(
                 verdict.reasons.append(ApprovalReason(f"runs in {directory}, outside {paths.root}"))
                 return
             words = command.expanded(directory, home)
+            inputs = command.expanded_inputs(directory, home)
+            if unread := path_reason(inputs, directory, paths, names=False):
+                verdict.reasons.append(unread)
             found = approval_reason(command, words, directory, paths, rules.environment)
             if found is not None and found.program:
                 found = grant_obstacle(words, directory, paths) or found

@@ -43,6 +43,7 @@ class _Program:
     flags: str = ""
     texts: str = ""
     values: str = ""
+    scripts: str = ""
     first: str = ""
     no_first: str = ""
     operands: str = ""
@@ -68,6 +69,7 @@ class _Call:
     options: set[str] = field(default_factory=set)
     operands: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)  # of options that take paths
+    scripts: list[str] = field(default_factory=list)  # of options that take the place of the first operand
     selected: list[str] = field(default_factory=list)  # the options that select files, with their values
     unknown: str = ""
 
@@ -78,7 +80,7 @@ class _Call:
     @property
     def _has_first(self) -> bool:
         """Whether the first operand is text, such as a pattern, and not a path."""
-        return bool(self.program.first) and not self.has_any(self.program.no_first)
+        return bool(self.program.first) and not self.scripts and not self.has_any(self.program.no_first)
 
     @property
     def paths(self) -> list[str]:
@@ -89,6 +91,8 @@ class _Call:
     def has_known_form(self) -> bool:
         """Whether the program is known to be read-only with these operands and options."""
         program = self.program
+        if not all(re.fullmatch(program.first, script) for script in self.scripts):
+            return False
         if self._has_first and not (self.operands and re.fullmatch(program.first, self.operands[0])):
             return False
         if program.operands and not all(re.fullmatch(program.operands, word) for word in self.paths):
@@ -115,7 +119,7 @@ class _Call:
     def _read_options(self, word: str, rest: list[str], flags: Collection[str]) -> None:
         """Parse the options in one word; the last one may take its value from the following words."""
         program, values = self.program, self.program.values.split()
-        valued = {*program.texts.split(), *values}
+        valued = {*program.texts.split(), *values, *program.scripts.split()}
         for option, value in [(word, None)] if program.long else _pieces(word, valued):
             self.options.add(option)
             if option not in valued:
@@ -130,6 +134,8 @@ class _Call:
                 value = rest.pop(0)
             if option in values and value is not None:
                 self.values.append(value)
+            if option in program.scripts.split() and value is not None:
+                self.scripts.append(value)
             if option in program.selects.split() and value is not None:
                 self.selected += [option, value]
 
@@ -145,7 +151,7 @@ def approval_reason(
     if _is_replaceable(words[0], paths, environment):
         return ApprovalReason(f"runs `{words[0]}`, a program that the project could replace", key)
     if program.is_free:
-        return _path_reason(words[1:], directory, paths, names=True) if _has_pattern(command) else None
+        return path_reason(words[1:], directory, paths, names=True) if _has_pattern(command) else None
     call = _Call(program)
     call.read(arguments)
     if call.unknown:
@@ -153,12 +159,12 @@ def approval_reason(
     if not call.has_known_form or (program.never and re.search(program.never, " ".join(arguments))):
         return ApprovalReason(f"runs `{name}` in a way that is not known to be read-only", key)
     for folder in moved:
-        if found := _path_reason([folder], directory, paths, names=True):
+        if found := path_reason([folder], directory, paths, names=True):
             return found
         directory = directory / folder
     if not program.is_text or _has_pattern(command):
         named = [*call.paths, *call.values]
-        if found := _path_reason(named, directory, paths, names=program.names):
+        if found := path_reason(named, directory, paths, names=program.names):
             return found
         if reason := paths.tree_problem(_trees(call, directory), directory):
             return ApprovalReason(reason)
@@ -189,7 +195,7 @@ def _effect_of_files(
 
 def grant_obstacle(words: Sequence[str], directory: Path, paths: Paths) -> ApprovalReason | None:
     """Why an allowed program needs approval anyway: the paths in its words."""
-    return _path_reason([word for word in words[1:] if not _URL.match(word)], directory, paths, names=False)
+    return path_reason([word for word in words[1:] if not _URL.match(word)], directory, paths, names=False)
 
 
 def grantable(words: Sequence[str]) -> str:
@@ -243,9 +249,8 @@ def _pieces(word: str, valued: Collection[str]) -> Iterator[tuple[str, str | Non
             return
 
 
-def _path_reason(
-    words: Sequence[str], directory: Path, paths: Paths, *, names: bool
-) -> ApprovalReason | None:
+def path_reason(words: Sequence[str], directory: Path, paths: Paths, *, names: bool) -> ApprovalReason | None:
+    """Why reading these paths needs approval; `names`: only their names are shown."""
     for word in words:
         if reason := paths.problem(word, directory, names_only=names):
             return ApprovalReason(reason)

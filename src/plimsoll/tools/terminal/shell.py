@@ -4,8 +4,8 @@
     rg $(cat names)                              UnsupportedSyntax("a substitution")
 
 Words, quotes, escapes, `*` and `?`, `~`, line continuations, comments, the separators
-`;` `|` `&&` `||` and newline, and redirections that lose or merge output. Everything else
-is `UnsupportedSyntax`: variables, substitutions, here-documents, files, background jobs, braces,
+`;` `|` `&&` `||` and newline, input from a file, and redirections that lose or merge output. Everything else
+is `UnsupportedSyntax`: variables, substitutions, here-documents, output files, background jobs, braces,
 functions, compound commands. For accepted text, the words are those that bash passes to the program; the tests
 compare the two.
 """
@@ -27,6 +27,7 @@ _TOKEN = re.compile(
   | (?P<comment>(?<![^\s;|&])\#[^\n]*)
   | (?P<separator>&&|\|\||[;|\n])
   | (?P<redirection>(?:[012]?>>?|&>>?|0?<)[ \t]*/dev/null{_ENDS}|[012]?>&[12]{_ENDS})
+  | (?P<input>0?<(?![<>&(])[ \t]*)
   | (?P<word>(?:
         [A-Za-z0-9_@%+=:,./^!\]*?~-] | (?<=[^\s;|&])\# | \[{_ENDS} | (?<=@)\{{\w+\}}
       | \$\?
@@ -65,32 +66,40 @@ class ShellWord:
 
 @dataclass(slots=True)
 class ShellCommand:
-    """One simple command."""
+    """One simple command; `inputs` are the files that it gets as standard input."""
 
     words: list[ShellWord] = field(default_factory=list)
+    inputs: list[ShellWord] = field(default_factory=list)
 
     def expanded(self, directory: Path, home: str | None) -> list[str]:
         """The words that the program gets when it is started in a directory."""
         return [text for word in self.words for text in _expanded(word, directory, home)]
+
+    def expanded_inputs(self, directory: Path, home: str | None) -> list[str]:
+        """The paths of its input files."""
+        return [text for word in self.inputs for text in _expanded(word, directory, home)]
 
 
 def commands_in(text: str) -> list[ShellCommand]:
     """The simple commands, in order."""
     if _CONTROL.search(text):
         raise UnsupportedSyntax("control characters")
-    found, current, needs_more = [], ShellCommand(), False
+    found, current, needs_more, before = [], ShellCommand(), False, ""
     for kind, token in _tokens(text):
+        if before == "input" and kind != "word":
+            raise UnsupportedSyntax("a redirection")
         if kind == "word":
-            current.words.append(_word(token))
+            (current.inputs if before == "input" else current.words).append(_word(token))
         elif kind == "separator":
             if current.words:
                 found.append(current)
                 current, needs_more = ShellCommand(), token not in (";", "\n")
-            elif token != "\n":
+            elif token != "\n" or current.inputs:
                 raise UnsupportedSyntax(f"{token!r} without a command before it")
-    if current.words:
+        before = kind
+    if current.words and before != "input":
         found.append(current)
-    elif needs_more:
+    elif needs_more or current.words or current.inputs:
         raise UnsupportedSyntax("an unfinished command")
     for command in found:
         first = command.words[0].text
@@ -106,7 +115,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         if match is None:
             raise UnsupportedSyntax(_named(text[at:]))
         kind, token = match.lastgroup or "", match.group()
-        if before == "word" and kind == "redirection" and text[at - 1].isdigit():
+        if before == "word" and kind in ("redirection", "input") and text[at - 1].isdigit():
             raise UnsupportedSyntax("a redirection")  # the digits would be the number of the stream
         if before == "word" and kind == "comment":
             raise UnsupportedSyntax("'#' after an escaped blank")  # not a comment
