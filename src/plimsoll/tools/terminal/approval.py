@@ -88,14 +88,9 @@ def _judge(
                 return
             words = command.expanded(directory, home)
             inputs = command.expanded_inputs(directory, home)
-            if unread := path_reason(inputs, directory, paths, names=False):
-                verdict.reasons.append(unread)
-            found = approval_reason(command, words, directory, paths, rules.environment)
-            if found is not None and found.program:
-                found = grant_obstacle(words, directory, paths) or found
-            if found is not None and rules.allows(words):
-                verdict.used.add(words[0])
-                found = grant_obstacle(words, directory, paths)
+            found = path_reason(inputs, directory, paths, names=False) or _reason_to_ask(
+                command, words, directory, paths, rules, verdict
+            )
             if found is not None:
                 verdict.reasons.append(found)
             elif words[0] == "cd":
@@ -104,3 +99,20 @@ def _judge(
                     directories.append(reached)
         if len(directories) > _MAX_DIRECTORIES:
             raise UnsupportedSyntax("too many directories")
+
+
+def _reason_to_ask(
+    command: ShellCommand,
+    words: Sequence[str],
+    directory: Path,
+    paths: Paths,
+    rules: _Rules,
+    verdict: ApprovalDecision,
+) -> ApprovalReason | None:
+    found = approval_reason(command, words, directory, paths, rules.environment)
+    if found is not None and found.program:
+        found = grant_obstacle(words, directory, paths) or found
+    if found is not None and rules.allows(words):
+        verdict.used.add(words[0])
+        found = grant_obstacle(words, directory, paths)
+    return found

@@ -118,8 +118,8 @@ class _Call:
 
     def _read_options(self, word: str, rest: list[str], flags: Collection[str]) -> None:
         """Parse the options in one word; the last one may take its value from the following words."""
-        program, values = self.program, self.program.values.split()
-        valued = {*program.texts.split(), *values, *program.scripts.split()}
+        program = self.program
+        valued = {*program.texts.split(), *program.values.split(), *program.scripts.split()}
         for option, value in [(word, None)] if program.long else _pieces(word, valued):
             self.options.add(option)
             if option not in valued:
@@ -132,12 +132,17 @@ class _Call:
                     self.unknown = word
                     return
                 value = rest.pop(0)
-            if option in values and value is not None:
-                self.values.append(value)
-            if option in program.scripts.split() and value is not None:
-                self.scripts.append(value)
-            if option in program.selects.split() and value is not None:
-                self.selected += [option, value]
+            if value is not None:
+                self._keep_value(option, value)
+
+    def _keep_value(self, option: str, value: str) -> None:
+        program = self.program
+        if option in program.values.split():
+            self.values.append(value)
+        if option in program.scripts.split():
+            self.scripts.append(value)
+        if option in program.selects.split():
+            self.selected += [option, value]
 
 
 def approval_reason(

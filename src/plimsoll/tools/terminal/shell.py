@@ -84,7 +84,16 @@ def commands_in(text: str) -> list[ShellCommand]:
     """The simple commands, in order."""
     if _CONTROL.search(text):
         raise UnsupportedSyntax("control characters")
-    found, current, needs_more, before = [], ShellCommand(), False, ""
+    found = list(_simple_commands(text))
+    for command in found:
+        first = command.words[0].text
+        if first in _RESERVED or _ASSIGNMENT.match(first):
+            raise UnsupportedSyntax("variables" if "=" in first else f"the shell's {first!r}")
+    return found
+
+
+def _simple_commands(text: str) -> Iterator[ShellCommand]:
+    current, needs_more, before = ShellCommand(), False, ""
     for kind, token in _tokens(text):
         if before == "input" and kind != "word":
             raise UnsupportedSyntax("a redirection")
@@ -92,20 +101,15 @@ def commands_in(text: str) -> list[ShellCommand]:
             (current.inputs if before == "input" else current.words).append(_word(token))
         elif kind == "separator":
             if current.words:
-                found.append(current)
+                yield current
                 current, needs_more = ShellCommand(), token not in (";", "\n")
             elif token != "\n" or current.inputs:
                 raise UnsupportedSyntax(f"{token!r} without a command before it")
         before = kind
     if current.words and before != "input":
-        found.append(current)
+        yield current
     elif needs_more or current.words or current.inputs:
         raise UnsupportedSyntax("an unfinished command")
-    for command in found:
-        first = command.words[0].text
-        if first in _RESERVED or _ASSIGNMENT.match(first):
-            raise UnsupportedSyntax("variables" if "=" in first else f"the shell's {first!r}")
-    return found
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
