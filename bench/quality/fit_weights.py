@@ -25,13 +25,13 @@ from rich.console import Console
 from rich.table import Table
 
 from plimsoll.context.ledger import read_facts
-from plimsoll.context.ledger.choose import companions, known_about
+from plimsoll.context.ledger.choose import current_work, known_about
 from plimsoll.context.ledger.weights import weights
 from plimsoll.context.ledger.write import kept_terms
 from plimsoll.quality import needed_facts
 
 NAMES = (
-    "typed", "said", "asked", "sources", "only_shown", "recent", "named", "companion",
+    "typed", "spoken", "sources", "only_shown", "recent", "named", "parts", "request",
 )  # fmt: skip
 STAYS = 20  # messages
 STEPS, RATE, DECAY = 400, 0.5, 1e-4
@@ -42,14 +42,17 @@ def observed(job: tuple[Cut, frozenset[str]]) -> tuple[Matrix, Matrix]:
     """The terms of one cut: what is known about each, and whether it was needed."""
     cut, generic = job
     needed = {fact.term for fact in needed_facts(cut.history, cut.continuation, generic) if fact.is_far}
-    evidence = read_facts(cut.history[:-STAYS]).evidence
+    facts = read_facts(cut.history[:-STAYS])
+    now = read_facts(cut.history[-STAYS:], known=facts, quotes=False)
+    evidence = facts.evidence
     kept = kept_terms(cut.history[-STAYS:])
-    names, near = {term.rsplit("/", 1)[-1] for term in kept}, companions(evidence, kept)
+    request = now.newest_request
+    work = current_work(kept, request.text if request else "", now.last_said)
     newest = max((use.last for use in evidence.uses.values()), default=0)
     rows, labels = [], []
     for term, use in evidence.uses.items():
         if term not in kept:
-            known = known_about(term, use, newest - use.last, names, near)
+            known = known_about(term, use, newest - use.last, work)
             rows.append([1.0, *known])
             labels.append(float(term in needed))
     return np.array(rows), np.array(labels)

@@ -5,7 +5,7 @@ import pytest
 from message_builders import user
 from plimsoll.context.ledger import EVIDENCE, SummaryRoom, read_facts, render_sections, write_summary
 from plimsoll.context.ledger.additions import explained_terms
-from plimsoll.context.ledger.evidence import lines_of
+from plimsoll.context.ledger.evidence import Evidence, lines_of
 from plimsoll.context.ledger.requests import task_in
 from plimsoll.models import estimate_tokens
 
@@ -33,19 +33,32 @@ def calls(name, arguments, result, number=0, said=""):
     )
 
 
+def lines_with(line):
+    evidence = Evidence()
+    evidence.add(line, "shown", "file:state.go", 1)
+    return evidence.lines.values()
+
+
+def test_a_name_is_not_explained_by_a_models_words_that_never_stood_with_it():
+    line = "last_checkpoint_id holds the newest condensation of the session"
+    said = "* last_checkpoint_id: next file still needs another update"
+    assert explained_terms(said, lines_with(line)) == {"last_checkpoint_id": False}
+    shown = calls("read_file", '{"path": "state.go"}', f"// Keeps the sessions of a user.\n{line}\n")
+    assert line in beside(f"{MODEL}{said}\n", user("Port the billing importer."), *shown)[EVIDENCE]
+
+
 def test_a_name_that_a_model_only_lists_is_quoted_with_the_words_that_explain_it():
     names = ", ".join(f"field_{number}" for number in range(40))
     said = f"{MODEL}## Relevant Files\n* `state.go` has {names}, last_checkpoint_id, {names}\n"
-    explained = explained_terms(said)
-    assert not explained["last_checkpoint_id"]
     line = "last_checkpoint_id holds the newest condensation of the session"
+    assert not explained_terms(said, lines_with(line))["last_checkpoint_id"]
     shown = calls("read_file", '{"path": "state.go"}', f"// Keeps the sessions of a user.\n{line}\n")
     assert line in beside(said, user("Port the billing importer."), *shown)[EVIDENCE]
 
 
 def test_a_name_that_a_model_explains_is_not_quoted_again():
     line = "last_checkpoint_id holds the newest condensation of the session"
-    assert explained_terms(f"* {line}") == {"last_checkpoint_id": True}
+    assert explained_terms(f"* {line}", lines_with(line)) == {"last_checkpoint_id": True}
     shown = calls("read_file", '{"path": "state.go"}', f"// Keeps the sessions of a user.\n{line}\n")
     assert line not in beside(f"{MODEL}* {line}\n", user("Port the billing importer."), *shown)[EVIDENCE]
 

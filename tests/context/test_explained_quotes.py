@@ -1,8 +1,10 @@
 """A quote whose own line does not explain its terms stands beside the line that does."""
 
+from plimsoll.context.ledger import read_facts
 from plimsoll.context.ledger.choose import choose, likely_lines
-from plimsoll.context.ledger.entries import LedgerEntries
+from plimsoll.context.ledger.entries import LedgerEntries, LedgerEntry
 from plimsoll.context.ledger.evidence import TOLD, Evidence
+from plimsoll.context.ledger.headings import entries_of
 
 FILE = "file:src/harbour.rs"
 TEXT = """/// Options that a harbour master gives to a pilot
@@ -74,3 +76,53 @@ def test_of_a_huge_conversation_explaining_lines_stay():
 def test_what_a_program_told_is_quoted_with_its_explanation_on_one_line():
     lines = read("The harbour master decides about\ntide_table: 4\n", TOLD).lines
     assert "The harbour master decides about / tide_table: 4" in lines
+
+
+def test_how_often_a_file_was_read_does_not_explain_it():
+    entries = entries_of(read_facts(reading("src/empty.ts", "\n\n")), {}, 300)
+    item = next(entry for entry in entries if entry.key == "file:src/empty.ts")
+    assert "read 1×" in item.text
+    assert not item.says
+    entries = entries_of(read_facts(reading("src/queue.ts", "// Delivers messages in order.\n")), {}, 300)
+    assert next(entry for entry in entries if entry.key == "file:src/queue.ts").says
+
+
+def test_a_quote_explains_the_file_above_it():
+    item = LedgerEntry(
+        "Relevant Files", "- `src/queue.ts` — read 1×", 1, 0.0, ("src/queue.ts",), False, key="f"
+    )
+    quote = LedgerEntry("Relevant Files", "  · Delivers messages in order.", 2, 0.0, (), True, parent="f")
+    bare = LedgerEntry("Relevant Files", "  · sendNow();", 3, 0.0, ("sendNow",), False, parent="f")
+    chosen = choose([item, quote, bare], {"src/queue.ts": 0.9, "sendNow": 0.01}, 30)
+    assert item in chosen
+    assert quote in chosen
+
+
+def test_a_changed_file_without_a_reason_says_what_it_was_when_it_was_read():
+    shown = reading("src/queue.ts", "// Delivers messages in order.\nexport class Queue {\n")
+    call = {
+        "name": "edit",
+        "arguments": '{"path": "src/queue.ts", "old_string": "let a;", "new_string": "export class Retry {}"}',
+    }
+    edit = (
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "e", "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": "e", "content": "ok"},
+    )
+    phrase = read_facts((*shown, *edit)).files["src/queue.ts"].phrase
+    assert phrase == "`Retry`; // Delivers messages in order."
+
+
+def reading(path, content):
+    call = {"name": "read_file", "arguments": f'{{"path": "{path}"}}'}
+    return (
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "r", "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": "r", "content": content},
+    )

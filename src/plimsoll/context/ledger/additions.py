@@ -7,17 +7,17 @@
 All other facts are in the evidence after the headings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from plimsoll.context.ledger.entries import ABOUT, CONSTRAINTS, MUST, LedgerEntry
-from plimsoll.context.ledger.evidence import JOINT
+from plimsoll.context.ledger.evidence import JOINT, EvidenceLine
 from plimsoll.context.ledger.open_work import CONTINUE, REPLIED
 from plimsoll.context.ledger.polarity import contradicts
 from plimsoll.context.ledger.reported_checks import CONTRADICTS
 from plimsoll.context.ledger.template import parse_sections, section_lines
-from plimsoll.context.ledger.terms import says_something, terms_in
+from plimsoll.context.ledger.terms import plain_words, terms_in
 from plimsoll.context.ledger.words import content_words, overlap
 
 MAX_ADDED = 10  # lines under the headings
@@ -31,6 +31,7 @@ _SAME = 0.6  # minimum share of a line's words for the model to have stated it
 _OPEN_WORK = ("In Progress", "Blocked", "Next Steps")
 _SAME_WORK = 0.75  # the same for open work: what is left out of an item would be left undone
 _NEAR = 100  # characters on each side of a term in which the words that explain it stand
+_EXPLAINING_WORDS = 2
 _WORK = "In Progress"
 _LAST_SAID = "- Last said: "
 _REPEATS = ("- Later: ", "- User: ")  # before the newest request under Goal and Critical Context
@@ -107,14 +108,24 @@ def _share_a_line(before: LedgerEntry, entry: LedgerEntry) -> bool:
     return is_same and len(before.text) + len(entry.text) <= _LONGEST_JOINED
 
 
-def explained_terms(model_text: str) -> dict[str, bool]:
-    """The terms of a model's text, and whether plain words near each explain it; a bare list of names does not."""
-    found: dict[str, bool] = {}
+def explained_terms(model_text: str, lines: Iterable[EvidenceLine]) -> dict[str, bool]:
+    """The terms of a model's text, and whether it explains each.
+
+    It does if words near the term also stand with it in one of the conversation's `lines`. A bare list of names does
+    not, nor do words that only tell what to do with them.
+    """
+    near: dict[str, set[str]] = {}
     for line in model_text.splitlines():
         for term in dict.fromkeys(terms_in(line)):
-            if not found.get(term):
-                place = line.find(term)
-                found[term] = says_something(line[max(0, place - _NEAR) : place + len(term) + _NEAR])
+            place = line.find(term)
+            around = line[max(0, place - _NEAR) : place + len(term) + _NEAR]
+            near.setdefault(term, set()).update(plain_words(around))
+    found = dict.fromkeys(near, False)
+    for quoted in lines:
+        for term in quoted.terms:
+            if found.get(term) is False:
+                shared = near[term] & plain_words(f"{quoted.context} {quoted.text}")
+                found[term] = len(shared) >= _EXPLAINING_WORDS
     return found
 
 

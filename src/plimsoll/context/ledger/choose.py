@@ -1,16 +1,18 @@
 """Choose the entries that are most likely needed next, within a token budget.
 
-The weight of a term is the probability that the agent will need it: typed before, asked
-for by the user, seen recently, related to the recent messages. Entries are chosen by
-their gain per token: a term counts once, and fully only if plain words explain it. Terms
-in the messages that stay add nothing.
+The weight of a term is the probability that the agent will need it: typed before, seen
+recently, made of the words of the newest request or of the recent messages. Entries are
+chosen by their gain per token: a term counts once, and fully only if plain words explain
+it. Terms in the messages that stay add nothing.
 """
 
 import heapq
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import mul
+from typing import NamedTuple
 
 from plimsoll.context.ledger.entries import CONSTRAINTS, MUST, QUOTE, LedgerEntry
 from plimsoll.context.ledger.evidence import JOINT, Evidence, EvidenceLine, TermUse
@@ -22,50 +24,59 @@ _WISHES_SHARE = 0.25  # of the budget that rules leave, for wishes and rules fil
 # Lines of a huge conversation to compare: about thirty times as many as a summary quotes.
 _MAX_LINES = 12_000
 _LINES_OF_A_TERM = 2
+_PART = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}(?![a-z])")
+_READ = 4_000  # characters of a message; longer ones quote documents
 _FADES_AFTER = 150.0  # messages after which recency drops to a third
 
 
-def term_weights(evidence: Evidence, newest: int, kept: AbstractSet[str]) -> dict[str, float]:
+class CurrentWork(NamedTuple):
+    """What is being worked on, by the messages that stay, the agent's last words and the newest request."""
+
+    names: AbstractSet[str]  # the last parts of the terms that stay
+    parts: AbstractSet[str]  # the words that these terms consist of, and those that the agent said last
+    asked: AbstractSet[str]  # the words of the newest request
+
+
+def current_work(kept: AbstractSet[str], request: str, last_said: str) -> CurrentWork:
+    """The current work by the terms `kept` in the context, the newest request and the agent's last words."""
+    names = {term.rsplit("/", 1)[-1] for term in kept}
+    parts = _parts_of(" ".join((*kept, last_said[:_READ])))
+    return CurrentWork(names, parts, _parts_of(request[:_READ]))
+
+
+def term_weights(
+    evidence: Evidence, newest: int, kept: AbstractSet[str], request: str = "", last_said: str = ""
+) -> dict[str, float]:
     """The probability from 0 to 1 that each term is needed next, for terms that do not stay in the context."""
     odds = line_weights().terms
     base, factors = odds.base, odds.factors
-    names = {term.rsplit("/", 1)[-1] for term in kept}
-    near = companions(evidence, kept)
+    work = current_work(kept, request, last_said)
     weights = {}
     for term, use in evidence.uses.items():
         if term not in kept:
-            known = known_about(term, use, newest - use.last, names, near)
-            score = base + sum(map(mul, factors, known))
+            score = base + sum(map(mul, factors, known_about(term, use, newest - use.last, work)))
             weights[term] = 1 / (1 + math.exp(-score))
     return weights
 
 
-def known_about(
-    term: str, use: TermUse, age: int, names: AbstractSet[str], near: AbstractSet[str]
-) -> tuple[float, ...]:
-    """The features of a term that predict whether it is needed next, in the order of `TermOdds.factors`.
-
-    `names` are the last parts of the terms of the messages that stay, `near` are the companions of these terms.
-    """
+def known_about(term: str, use: TermUse, age: int, work: CurrentWork) -> tuple[float, ...]:
+    """The features of a term that predict whether it is needed next, in the order of `TermOdds.factors`."""
+    parts = _parts_of(term)
     return (
         math.log1p(use.typed),
-        math.log1p(use.said),
-        math.log1p(use.asked),
+        math.log1p(use.said + use.asked),
         math.log1p(use.sources),
         float(not (use.typed or use.said or use.asked)),
         math.exp(-age / _FADES_AFTER),
-        float(term.rsplit("/", 1)[-1] in names),
-        float(term in near),
+        float(term.rsplit("/", 1)[-1] in work.names),
+        len(parts & work.parts) / len(parts) if parts else 0.0,
+        len(parts & work.asked) / len(parts) if parts else 0.0,
     )
 
 
-def companions(evidence: Evidence, kept: AbstractSet[str]) -> set[str]:
-    """Terms that share a line with a term of the messages that stay."""
-    near: set[str] = set()
-    for line in evidence.lines.values():
-        if len(line.terms) > 1 and not kept.isdisjoint(line.terms):
-            near.update(line.terms)
-    return near
+def _parts_of(text: str) -> set[str]:
+    """The words of a text and of its names: `loadConfig` and `load_config` consist of load and config."""
+    return {part.lower().rstrip("s") for part in _PART.findall(text)}
 
 
 def likely_lines(
@@ -201,6 +212,8 @@ class _Selection:
         self.chosen.add(entry)
         for term in entry.terms:
             self._covered[term] = self._covered.get(term, False) or says
+        if says and entry.parent in self._items:  # a quote explains the file or command above it
+            self._covered.update(dict.fromkeys(self._items[entry.parent].terms, True))
         for one in self._explained_by.get(entry, ()):
             if one in self.chosen:
                 self._covered.update(dict.fromkeys(one.terms, True))
@@ -242,7 +255,13 @@ class _Selection:
         gain = self._gain(entry, is_explained)
         item = self._items.get(entry.parent)
         if item is not None and item not in self.chosen:
-            gain += self._gain(item)
+            gain += self._gain(item, entry.says or is_explained)
+        elif item is not None and (entry.says or is_explained):
+            gain += sum(
+                self._said * self._weights.get(term, 0.0)
+                for term in item.terms
+                if self._covered.get(term) is False
+            )
         return gain / self._cost(entry)
 
     def _gain(self, entry: LedgerEntry, is_explained: bool = False) -> float:

@@ -73,8 +73,9 @@ class LedgerEntries:
         key: str = "",
         line: EvidenceLine | None = None,
         sources: Sources = (),
+        says: bool | None = None,
     ) -> None:
-        """Add an item, unless another section already has it.
+        """Add an item, unless another section already has it; `says`: whether plain words explain its terms.
 
         A constraint and the first request are always added. A constraint is never shortened, because half of one may
         mean the opposite.
@@ -88,7 +89,7 @@ class LedgerEntries:
             return
         key = key or f"item:{len(self.all)}"
         terms = tuple(dict.fromkeys(terms_in(text)))
-        says = says_something(text)
+        says = says_something(text) if says is None else says
         entry = LedgerEntry(section, text, order, worth, terms, says, key, line=line, sources=sources)
         self.items[key] = seen[section] = entry
         self.all.append(entry)

@@ -45,6 +45,7 @@ from plimsoll.context.ledger.requests import aims_of
 from plimsoll.context.ledger.speakers import is_about_speaker, tells_about_self
 from plimsoll.context.ledger.state import ConversationFacts, Event, PersonRequest, StatedConstraint
 from plimsoll.context.ledger.template import EVIDENCE
+from plimsoll.context.ledger.terms import says_something
 from plimsoll.context.ledger.todos import FINISHED
 from plimsoll.context.ledger.weights import weights
 from plimsoll.context.ledger.words import content_words
@@ -370,7 +371,9 @@ def _add_files(
             f"- `{path}`" + (f" — {actions}" if actions else "") + (f": {fact.phrase}" if fact.phrase else "")
         )
         value = None if fact.is_only_read else MUST
-        entries.add("Relevant Files", text, fact.last, value, f"file:{path}", sources=fact.sources)
+        # That a file was read three times does not explain what it is.
+        says = says_something(fact.phrase)
+        entries.add("Relevant Files", text, fact.last, value, f"file:{path}", sources=fact.sources, says=says)
     for parent, quoted in quotes:
         entries.quote(quoted, parent)
 

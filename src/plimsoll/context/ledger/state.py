@@ -74,9 +74,10 @@ class FileFact:
 
     actions: dict[str, int] = field(default_factory=dict)
     last: int = 0
-    note: str = ""  # the agent's reason for the last change; for a file that was only read, what it is
+    note: str = ""  # the agent's reason for the last change; for a file that was only read, for the last read
     sources: Sources = ()  # changes, newest last; for a file that was only read, the reads
     names: tuple[str, ...] = ()  # functions and types that were changed, newest last
+    about: str = ""  # what the file is, by its leading lines when it was first read
     first_name: str = ""  # the path before it was renamed
     failed: str = ""  # why an edit of it failed before one succeeded
 
@@ -106,7 +107,7 @@ class FileFact:
         named = ", ".join(f"`{name}`" for name in self.names)
         was = f"was `{self.first_name}`" if self.first_name else ""
         failed = f"an earlier edit failed: {self.failed}" if self.failed else ""
-        return "; ".join(part for part in (was, named, self.note, failed) if part)
+        return "; ".join(part for part in (was, named, self.note or self.about, failed) if part)
 
     @property
     def is_only_read(self) -> bool:

@@ -286,19 +286,17 @@ def _read_change(
     """Record what a change was and why; for a read, what the file contains."""
     is_shared = made.is_one_of_many or is_one_of_many
     if action == "read":
-        fact.add(action, position, _note_of_read(made, path, program_output(result)[:_SEEN]))
+        shown = program_output(result)[:_SEEN]
+        fact.about = fact.about or _first_descriptive_line(shown, path)
+        is_its = not made.is_one_of_many and is_about(made.note, shown)
+        fact.add(action, position, made.note if is_its else "")
         return
     new = patch_text(text_for(path, patches)).new if patches else _first_text(made.arguments, _NEW_KEYS) or ""
     names = changed_names(new) if action == "edited" else []
-    has_phrase = bool(names) or not (fact.is_only_read or not fact.phrase)
+    has_phrase = bool(names) or (not fact.is_only_read and bool(fact.names or fact.note))
     own = "" if has_phrase else _first_descriptive_line(new, path)
     note = "" if is_shared and (names or own) else _reason(made, path, new)
     fact.add(action, position, note or own, names)  # better than nothing is the change's own comment
-
-
-def _note_of_read(made: Called, path: str, shown: str) -> str:
-    is_its = not made.is_one_of_many and is_about(made.note, shown)
-    return made.note if is_its else _first_descriptive_line(shown, path)
 
 
 def _reason(made: Called, path: str, new: str) -> str:

@@ -14,26 +14,26 @@ class TermOdds:
 
     base: float
     typed: float
-    said: float
-    asked: float
+    spoken: float
     sources: float
     only_shown: float
     recent: float
     named: float
-    companion: float
+    parts: float
+    request: float
 
     @property
     def factors(self) -> tuple[float, ...]:
         """All but the base, in the order of `choose.known_about`."""
         return (
             self.typed,
-            self.said,
-            self.asked,
+            self.spoken,
             self.sources,
             self.only_shown,
             self.recent,
             self.named,
-            self.companion,
+            self.parts,
+            self.request,
         )
 
 

@@ -111,7 +111,9 @@ def write_summary(
     # A line may take at most a fifth of the budget, so that a small window still gets several.
     longest = max(60, min(600, room.all * 4 // 5))
     newest = max((use.last for use in facts.evidence.uses.values()), default=0)
-    weights = term_weights(facts.evidence, newest, kept)
+    state = now or facts
+    request = state.newest_request
+    weights = term_weights(facts.evidence, newest, kept, request.text if request else "", state.last_said)
     quotable: Collection[EvidenceLine] = facts.evidence.lines.values()
     quotable = quotable if focus else likely_lines(quotable, weights)
     entries = _unstated(entries_of(facts, previous, longest, now, quotable), model_text, has_evidence, few)
@@ -120,7 +122,8 @@ def write_summary(
         return WrittenSummary(dict.fromkeys(SECTIONS, ""), {})
     _add_earlier_terms(weights, entries, kept)
     first = _touching(entries, focus) if focus else []
-    chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE), explained_terms(model_text))
+    covered = explained_terms(model_text, facts.evidence.lines.values()) if model_text else {}
+    chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE), covered)
     secret = facts.evidence.telling_secrets(entry.line for entry in chosen if entry.line)
     chosen = [entry for entry in chosen if not (entry.line and entry.line in secret)]
     chosen = joined_by_message(chosen) if few else chosen
