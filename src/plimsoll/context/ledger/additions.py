@@ -121,7 +121,7 @@ def explained_terms(model_text: str, lines: Iterable[EvidenceLine]) -> dict[str,
             around = line[max(0, place - _NEAR) : place + len(term) + _NEAR]
             near.setdefault(term, set()).update(plain_words(around))
     found = dict.fromkeys(near, False)
-    for quoted in lines:
+    for quoted in lines if near else ():
         for term in quoted.terms:
             if found.get(term) is False:
                 shared = near[term] & plain_words(f"{quoted.context} {quoted.text}")

@@ -286,10 +286,7 @@ def _read_change(
     """Record what a change was and why; for a read, what the file contains."""
     is_shared = made.is_one_of_many or is_one_of_many
     if action == "read":
-        shown = program_output(result)[:_SEEN]
-        fact.about = fact.about or _first_descriptive_line(shown, path)
-        is_its = not made.is_one_of_many and is_about(made.note, shown)
-        fact.add(action, position, made.note if is_its else "")
+        _read_content(fact, path, made, program_output(result)[:_SEEN], position)
         return
     new = patch_text(text_for(path, patches)).new if patches else _first_text(made.arguments, _NEW_KEYS) or ""
     names = changed_names(new) if action == "edited" else []
@@ -297,6 +294,13 @@ def _read_change(
     own = "" if has_phrase else _first_descriptive_line(new, path)
     note = "" if is_shared and (names or own) else _reason(made, path, new)
     fact.add(action, position, note or own, names)  # better than nothing is the change's own comment
+
+
+def _read_content(fact: FileFact, path: str, made: Called, shown: str, position: int) -> None:
+    """Record what a file is, and why it was read."""
+    fact.about = fact.about or _first_descriptive_line(shown, path)
+    is_its = not made.is_one_of_many and is_about(made.note, shown)
+    fact.add("read", position, made.note if is_its else "")
 
 
 def _reason(made: Called, path: str, new: str) -> str:

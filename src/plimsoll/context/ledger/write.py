@@ -110,10 +110,7 @@ def write_summary(
     room = room if has_evidence else SummaryRoom(room.headings)
     # A line may take at most a fifth of the budget, so that a small window still gets several.
     longest = max(60, min(600, room.all * 4 // 5))
-    newest = max((use.last for use in facts.evidence.uses.values()), default=0)
-    state = now or facts
-    request = state.newest_request
-    weights = term_weights(facts.evidence, newest, kept, request.text if request else "", state.last_said)
+    weights = _weights_of_terms(facts, now or facts, kept)
     quotable: Collection[EvidenceLine] = facts.evidence.lines.values()
     quotable = quotable if focus else likely_lines(quotable, weights)
     entries = _unstated(entries_of(facts, previous, longest, now, quotable), model_text, has_evidence, few)
@@ -122,7 +119,7 @@ def write_summary(
         return WrittenSummary(dict.fromkeys(SECTIONS, ""), {})
     _add_earlier_terms(weights, entries, kept)
     first = _touching(entries, focus) if focus else []
-    covered = explained_terms(model_text, facts.evidence.lines.values()) if model_text else {}
+    covered = explained_terms(model_text, facts.evidence.lines.values())
     chosen = choose(entries, weights, left, first, int(left * FOCUS_SHARE), covered)
     secret = facts.evidence.telling_secrets(entry.line for entry in chosen if entry.line)
     chosen = [entry for entry in chosen if not (entry.line and entry.line in secret)]
@@ -135,6 +132,14 @@ def write_summary(
     )
     sections = _sorted_into(chosen, fitting, has_evidence)
     return WrittenSummary(_within(sections, room.all) if has_evidence else sections, _sources_of(chosen))
+
+
+def _weights_of_terms(
+    facts: ConversationFacts, now: ConversationFacts, kept: AbstractSet[str]
+) -> dict[str, float]:
+    newest = max((use.last for use in facts.evidence.uses.values()), default=0)
+    request = now.newest_request
+    return term_weights(facts.evidence, newest, kept, request.text if request else "", now.last_said)
 
 
 def _unstated(
