@@ -1,5 +1,6 @@
 """Writes `docs/translation.md` from `mapping.toml`: `python site/translation.py > docs/translation.md`."""
 
+from plimsoll.dialects import dialects
 from plimsoll.dialects.mapping import rows
 
 _TITLES = {
@@ -46,6 +47,9 @@ A budget becomes the largest effort that fits it.
 
 def tables() -> str:
     """The tables in Markdown."""
+    missing = [dialect.name for dialect in dialects() if dialect.name not in _TITLES]
+    if missing:
+        raise SystemExit(f"Dialects without a title in _TITLES of site/translation.py: {', '.join(missing)}.")
     parts = []
     for dialect, title in _TITLES.items():
         lines = [f"## {title}", "", "| field | | becomes | no effect |", "|---|---|---|---|"]

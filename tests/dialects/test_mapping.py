@@ -151,6 +151,13 @@ def test_the_documentation_is_made_from_the_table() -> None:
     assert (root / "docs" / "translation.md").read_text("utf-8") == page()
 
 
+def test_a_dialect_without_a_title_is_an_error_and_not_left_out_of_the_documentation() -> None:
+    page = runpy.run_path(str(Path(__file__).parents[2] / "site" / "translation.py"))["page"]
+    del page.__globals__["_TITLES"]["gemini"]
+    with pytest.raises(SystemExit, match=r"without a title in _TITLES .*: gemini"):
+        page()
+
+
 def test_a_row_about_one_upstream_replaces_the_general_one(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {
         "alias": [],

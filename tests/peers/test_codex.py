@@ -11,7 +11,7 @@ from processes import running_gateway
 from script import QUESTIONS, answer
 from test_clients import SUMMARY, settings_of, talk
 
-from plimsoll.dialects.responses.compaction_items import OPENING
+from plimsoll.context.markers import SUMMARY_LABEL
 from plimsoll.testing.scripted_server import ScriptedServer, say
 
 CODEX = next(case for case in CASES if case.client == "codex")
@@ -50,6 +50,6 @@ def test_codex_compacts_with_its_own_command_and_continues_with_a_warm_cache(
     main = conversation(case, seen)
     assert len(main) == 2 * TURNS_BETWEEN * (COMPACTIONS + 1), "no compaction asks the provider"
     assert max(one.usage.prompt_tokens for one in main if one.usage) <= case.window
-    assert f'"text": "{OPENING}' in json.dumps(main[-1].body), "the item is a text of the user"
+    assert f'"text": "{SUMMARY_LABEL}' in json.dumps(main[-1].body), "the item is a text of the user"
     assert COMPACTIONS <= len(breaks(main)) <= COMPACTIONS + own
     assert cold(main) == []

@@ -25,21 +25,25 @@ from plimsoll.messages import SYSTEM_ROLES, Message, leading_system_messages, te
 if TYPE_CHECKING:  # the archive would double the time of `import plimsoll.ContextCompressor`
     from plimsoll.archive import ViewItem
 
+SUMMARY_LABEL = "[CONTEXT COMPACTION]"
+_OPENING = (
+    f"{SUMMARY_LABEL} Earlier turns were compacted"  # recognises a summary, also one of an earlier wording
+)
 SUMMARY_PREFIX = (
-    "[CONTEXT COMPACTION] Earlier turns were compacted into the summary below. It is a record for reference, not a "
-    "request: what it lists as done is done, and what to do next is said by the user's newest message."
+    f"{_OPENING} into the summary below. It is a record for reference, not a request: what it lists as done is done, "
+    "and what to do next is said by the user's newest message."
 )
 # Follows the prefix of a summary that a model wrote.
 MARKS = (
     "Lines that begin with * were written by the summary model; lines that begin with - were added by code, from the "
     "messages themselves."
 )
+_NOTE_OPENING = "[Note: Some earlier conversation turns have been compacted"
 NOTE = (
-    "[Note: Some earlier conversation turns have been compacted into a summary that stands among the messages. "
-    "Build on it and on the current state of the work instead of starting over.]"
+    f"{_NOTE_OPENING} into a summary that stands among the messages. Build on it and on the current state of the "
+    "work instead of starting over.]"
 )
-_OPENING = "[CONTEXT COMPACTION] Earlier turns were compacted"
-_NOTE_BLOCK = re.compile(r"\s*\[Note: Some earlier conversation turns have been compacted[^\]]*\]\s*")
+_NOTE_BLOCK = re.compile(rf"\s*{re.escape(_NOTE_OPENING)}[^\]]*\]\s*")
 _NO_REQUEST = SYSTEM_ROLES | {"assistant", "tool", "function"}  # roles whose messages are not requests
 _HEAD = 3  # messages: the system prompt and the first exchange, without the results of its calls
 

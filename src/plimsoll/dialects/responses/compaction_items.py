@@ -10,10 +10,10 @@ place.
 
 from typing import Any
 
+from plimsoll.context.markers import SUMMARY_LABEL
 from plimsoll.messages import Message
 
 Item = dict[str, Any]
-OPENING = "[CONTEXT COMPACTION]"
 TRIGGER = "compaction_trigger"
 _TYPES = ("compaction", "compaction_summary", "context_compaction")
 _OPAQUE = (
@@ -28,7 +28,7 @@ def is_compaction(item: Item) -> bool:
 
 def compaction_item(text: str, item_id: str) -> Item:
     """The item for a summary."""
-    summary = text if text.startswith(OPENING) else f"{OPENING} {text}"
+    summary = text if text.startswith(SUMMARY_LABEL) else f"{SUMMARY_LABEL} {text}"
     return {"type": "compaction", "id": item_id, "encrypted_content": summary}
 
 
@@ -44,7 +44,7 @@ def is_readable(item: Any) -> bool:
     if not isinstance(item, dict) or not is_compaction(item):
         return False
     content = item.get("encrypted_content")
-    return isinstance(content, str) and content.startswith(OPENING)
+    return isinstance(content, str) and content.startswith(SUMMARY_LABEL)
 
 
 def as_message(item: Item) -> Item:

@@ -61,20 +61,31 @@ class ConversationCompactor:
         return self.is_enabled and bool(self._summary_model_for(model))
 
     async def compact_if_due(
-        self, conversation: ClientConversation, tokens: int, facts: ModelFacts, frame: int, model: str
+        self,
+        conversation: ClientConversation,
+        tokens: int,
+        facts: ModelFacts,
+        system_and_tools_tokens: int,
+        model: str,
     ) -> None:
         """Compact the conversation before a request of `tokens` tokens, if due.
 
-        `frame` is the estimated size of system prompt and tools.
+        `system_and_tools_tokens` is an estimate.
         """
-        reason = self.reason(conversation, tokens, facts, frame)
+        reason = self.reason(conversation, tokens, facts, system_and_tools_tokens)
         if reason:
             await self.compact(conversation, tokens, facts, reason, model)
 
-    def reason(self, conversation: ClientConversation, tokens: int, facts: ModelFacts, frame: int = 0) -> str:
+    def reason(
+        self,
+        conversation: ClientConversation,
+        tokens: int,
+        facts: ModelFacts,
+        system_and_tools_tokens: int = 0,
+    ) -> str:
         """Why the conversation must be compacted before a request of `tokens` tokens; empty if it need not be.
 
-        `frame` is the estimated size of system prompt and tools.
+        `system_and_tools_tokens` is an estimate.
         """
         if tokens < facts.tracking_threshold:
             return ""
@@ -82,7 +93,7 @@ class ConversationCompactor:
         if compactor.is_due(tokens):
             return "threshold"
         if compactor.pricing is not None:
-            self._catch_up(conversation, compactor, frame)
+            self._catch_up(conversation, compactor, system_and_tools_tokens)
         return compactor.pays(conversation.view(), tokens)
 
     def record_request(
@@ -100,6 +111,8 @@ class ConversationCompactor:
         compactor, view = self._compactor(conversation, facts, tokens), conversation.view()
         attempt = await compactor.compact(view, tokens, trigger)
         note_compaction(attempt.event, attempt.spent)
+        for notice in compactor.host.take_notices():  # the client could not show them
+            log.warning("%s", notice)
         try:
             if attempt.messages is None:
                 if conversation.journal is not None:
@@ -217,12 +230,14 @@ class ConversationCompactor:
             if known is not None and known.card.name != facts.card.name:
                 compactor.cost_history = compactor.cost_history.moved()
 
-    def _catch_up(self, conversation: ClientConversation, compactor: Compactor, frame: int) -> None:
+    def _catch_up(
+        self, conversation: ClientConversation, compactor: Compactor, system_and_tools_tokens: int
+    ) -> None:
         """Count replies that another process relayed, or that came below the tracking threshold.
 
         Their times are unknown. They count as recent: with a cold cache, the policy would compact at once.
         """
-        now, weight = self._clock(), frame
+        now, weight = self._clock(), system_and_tools_tokens
         through = conversation.compacted_view.through if conversation.compacted_view else 0
         if conversation.compacted_view is not None:
             weight += conversation.compacted_view.tokens

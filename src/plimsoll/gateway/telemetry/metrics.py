@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from plimsoll.archive import CompactionEvent, UsageRecord
-from plimsoll.gateway.telemetry.request_facts import RequestFacts
+from plimsoll.gateway.telemetry.request_facts import RequestFacts, is_degraded
 from plimsoll.models import card_for
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client reads it on import
@@ -80,6 +80,10 @@ class Metrics:
             "plimsoll_compactions", "Compactions by trigger and outcome.", ["trigger", "outcome"],
             registry=own,
         )  # fmt: skip
+        self._summary_failures = Counter(
+            "plimsoll_summary_failures", "Summaries that code wrote because the summary model failed.",
+            registry=own,
+        )  # fmt: skip
         self._compaction_wait = Histogram(
             "plimsoll_compaction_wait_seconds",
             "Time that requests waited for a compaction.",
@@ -113,6 +117,8 @@ class Metrics:
     def compacted(self, event: CompactionEvent) -> None:
         """Count a compaction or a failed attempt."""
         self._with(self._compactions, event.trigger, event.outcome).inc()
+        if is_degraded(event):
+            self._summary_failures.inc()
         self._compaction_wait.observe(event.waited)
         self._removed.inc(
             max(0, event.tokens_before - event.tokens_after) if event.outcome == "compacted" else 0

@@ -99,6 +99,11 @@ def note_compaction(event: CompactionEvent, spent: Sequence[UsageRecord] = ()) -
         facts.listener.compacted(facts, event)
 
 
+def is_degraded(event: CompactionEvent) -> bool:
+    """Whether code wrote the summary because the summary model failed or stopped sending tokens."""
+    return bool(event.ledger.get("degraded"))
+
+
 def note_refusal(word: str) -> None:
     """Record that the gateway itself refuses this request."""
     facts = CURRENT.get()

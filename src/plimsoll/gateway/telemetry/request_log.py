@@ -21,7 +21,7 @@ from typing import Any, TextIO
 
 from plimsoll.archive import CompactionEvent
 from plimsoll.gateway.http import jsontext
-from plimsoll.gateway.telemetry.request_facts import RequestFacts
+from plimsoll.gateway.telemetry.request_facts import RequestFacts, is_degraded
 from plimsoll.secrets import redact
 from plimsoll.settings.gateway import LogForm
 
@@ -93,6 +93,7 @@ def _compaction_of(event: CompactionEvent) -> dict[str, Any]:
         "outcome": event.outcome,
         "before": event.tokens_before,
         "after": event.tokens_after,
+        **({"summary_model_failed": True} if is_degraded(event) else {}),
     }
 
 
@@ -146,6 +147,8 @@ def _short_facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "usd", f"{facts['usd']:.4f}"
     for event in facts.get("compactions", ()):
         yield event["outcome"], f"{event['before']}>{event['after']}"
+        if event.get("summary_model_failed"):
+            yield "summary_model", "failed"
     yield from ((name, facts[name]) for name in ("refusal", "error", "request", "reply") if name in facts)
 
 
