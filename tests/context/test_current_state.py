@@ -119,6 +119,22 @@ def test_the_plain_test_task_of_a_project_overcomes_a_run_of_one_test_but_not_a_
     assert "-tags=e2e" in sections_of([*tagged, *passed])["Blocked"]
 
 
+DELETED = "*** Begin Patch\n*** Delete File: tests/view.test.ts\n*** Add File: tests/view.test.tsx\n+x\n*** End Patch"
+
+
+@pytest.mark.parametrize("others", ["", " tests/model.test.ts"])
+def test_a_failure_of_a_deleted_file_is_over_once_the_other_tests_pass(others):
+    failed = [
+        user("Make it pass."),
+        *run(1, f"npm test --{others} tests/view.test.ts", "exit code: 1\n Test Files  2 failed (2)"),
+    ]
+    renamed = [*failed, *step(2, "apply_patch", {"patchText": DELETED}, "Success")]
+    passed = run(3, f"npm test --{others} tests/view.test.tsx", "exit code: 0\n Test Files  2 passed (2)")
+    assert "view.test.ts" in open_items(failed)
+    assert "view.test.ts`, which fails" not in open_items([*renamed, *passed])
+    assert sections_of([*renamed, *passed])["Blocked"] == ""
+
+
 def test_options_before_a_task_do_not_make_it_another_check():
     messages = [
         user("Make it pass."),

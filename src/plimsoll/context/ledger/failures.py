@@ -15,6 +15,7 @@ from plimsoll.context.ledger.outcomes import (
     is_lasting,
     is_lookup_tool,
     kinds_of,
+    names_only,
     overcomes,
     parsed,
 )
@@ -51,6 +52,8 @@ def _is_fresh(event: Event, now: ConversationFacts) -> bool:
 def _is_given_up(event: Event, now: ConversationFacts) -> bool:
     """Whether work continued without a failed check."""
     if now.undone_at > event.position or _requests_after(event, now) >= _OTHER_REQUESTS:
+        return True
+    if names_only(event.command, _gone_files(now)):
         return True
     kinds = kinds_of(event.command)
     passed = [
@@ -103,15 +106,25 @@ def _repeats(later: str, earlier: str) -> bool:
     return len(arguments & known) * 2 >= len(known)
 
 
+def _gone_files(facts: ConversationFacts) -> frozenset[str]:
+    """The files that were deleted, and the former names of renamed ones."""
+    deleted = {path for path, fact in facts.files.items() if fact.is_deleted}
+    return frozenset(deleted | {fact.first_name for fact in facts.files.values() if fact.first_name})
+
+
 def drop_covered_failures(facts: ConversationFacts, command: str, outcome: Outcome) -> list[Event]:
-    """Remove failures of a check that was run again, and return them."""
+    """Remove failures of a check that was run again, and return them.
+
+    Nobody can run a deleted file again, so a run without it is enough.
+    """
     dropped: list[Event] = []
+    gone = _gone_files(facts) if facts.failing else frozenset()
     for line, earlier in list(facts.failing.items()):
         event = facts.commands.get(line)
-        if covers(command, earlier) or (
+        if covers(command, earlier, gone) or (
             event is not None
             and not outcome.failed
-            and overcomes(command, earlier, event.outcome.check, event.failed)
+            and overcomes(command, earlier, event.outcome.check, event.failed, gone)
         ):
             del facts.failing[line]
             facts.commands.pop(line, None)

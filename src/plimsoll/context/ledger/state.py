@@ -80,6 +80,7 @@ class FileFact:
     about: str = ""  # what the file is, by its leading lines when it was first read
     first_name: str = ""  # the path before it was renamed
     failed: str = ""  # why an edit of it failed before one succeeded
+    is_deleted: bool = False  # and not written again
 
     def add(self, action: str, position: int, note: str = "", names: Sequence[str] = ()) -> None:
         """Record another action on the file."""
@@ -94,6 +95,8 @@ class FileFact:
             self.sources = ()
         if action != "read" or not changed:
             self.sources = (*self.sources, position)[-_MAX_SOURCES:]
+        if action != "read":
+            self.is_deleted = action == "deleted"
         self.actions[action] = self.actions.get(action, 0) + 1
         self.last = position
 

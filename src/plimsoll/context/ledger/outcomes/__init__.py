@@ -19,6 +19,7 @@ from plimsoll.context.ledger.outcomes.repeats import (
     is_lasting,
     is_misused,
     kinds_of,
+    names_only,
     overcomes,
 )
 from plimsoll.context.ledger.outcomes.scripts import called_in, script_texts
@@ -37,6 +38,7 @@ __all__ = [
     "is_misused",
     "is_routine",
     "kinds_of",
+    "names_only",
     "outcome_of",
     "overcomes",
     "parsed",

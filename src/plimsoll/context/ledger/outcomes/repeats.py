@@ -7,7 +7,7 @@ npm run lint                     covers     npm run lint -- --fix | head
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from plimsoll.context.ledger.outcomes.commands import Command, parsed, program_of
@@ -67,6 +67,15 @@ class _Run:
             return True
         return all(any(_holds(own, target) for own in self.targets) for target in other.targets or {""})
 
+    def without(self, gone: Collection[str]) -> "_Run":
+        """The run without files that no longer exist; unchanged if no other target is left."""
+        if not gone:
+            return self
+        left = frozenset(
+            target for target in self.targets if not any(_is_file(path, target) for path in gone)
+        )
+        return replace(self, targets=left or self.targets)
+
     @property
     def alternatives(self) -> list[str]:
         """The test names or prefixes that it selects."""
@@ -79,19 +88,29 @@ class _Run:
         return bool(own and named) and all(any(part in name for part in own) for name in named)
 
 
-def covers(later: str, earlier: str) -> bool:
-    """Whether the later command includes everything that the earlier one worked on."""
+def covers(later: str, earlier: str, gone: Collection[str] = ()) -> bool:
+    """Whether the later command includes all that the earlier one worked on, except for files that are gone."""
     runs = _runs(later)
-    return bool(runs) and all(any(run.covers(other) for run in runs) for other in _runs(earlier))
+    return bool(runs) and all(
+        any(run.covers(other.without(gone)) for run in runs) for other in _runs(earlier)
+    )
 
 
-def overcomes(later: str, earlier: str, kind: str, failed: Collection[str]) -> bool:
+def names_only(command: str, files: Collection[str]) -> bool:
+    """Whether all targets of a command's runs are among these files, at least one of them."""
+    targets = [target for run in _runs(command) for target in run.targets]
+    return bool(targets) and all(any(_is_file(path, target) for path in files) for target in targets)
+
+
+def overcomes(
+    later: str, earlier: str, kind: str, failed: Collection[str], gone: Collection[str] = ()
+) -> bool:
     """Whether a later command that passed shows that an earlier failure is resolved.
 
     `kind` is the failed check of the earlier command, if known: in a chain of checks, only that one has to pass.
-    `failed` are the tests that it named: a run of just these is enough.
+    `failed` are the tests that it named: a run of just these is enough. Files that are `gone` need not run again.
     """
-    runs, before = list(_runs(later)), list(_runs(earlier))
+    runs, before = list(_runs(later)), [run.without(gone) for run in _runs(earlier)]
     other = [run for run in before if not kind or _kind_of(run) in ("", kind)] or before
     if not runs or not other:
         return False
@@ -156,6 +175,11 @@ def kinds_of(command: str) -> frozenset[str]:
 def _kind_of(run: _Run) -> str:
     words = set(re.findall(r"[a-z0-9]+", " ".join(run.name).lower()))
     return next((kind for kind, named in rules().kinds.items() if words & named), "")
+
+
+def _is_file(path: str, target: str) -> bool:
+    """Whether a target names this file, where one of the two paths may be relative."""
+    return path == target or path.endswith(f"/{target}") or target.endswith(f"/{path}")
 
 
 def _holds(own: str, target: str) -> bool:
