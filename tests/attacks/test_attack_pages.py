@@ -89,3 +89,103 @@ def test_what_a_browser_says_about_its_page_is_not_sent_upstream(tmp_path: Path)
         body = {"model": "claude-sonnet-4-5", **ASK}
         assert http().post(running.url + "/v1/messages", json=body, headers=told).status_code == 200
     assert not told.keys() & server.requests[0].headers.keys()
+
+
+NEAR_MISSES = [
+    "http://chat.example.org",
+    "https://chat.example.org:8443",
+    "https://chat.example.org.evil.example",
+    "https://evil-chat.example.org",
+    "https://a.chat.example.org",
+    "https://chat.example.org/",
+    "https://chat.example.org@evil.example",
+    "https://chat.example.org https://evil.example",
+    "https://chat.example.org,https://evil.example",
+    "HTTPS://CHAT.EXAMPLE.ORG",
+    "chat.example.org",
+    "file://",
+    "null",
+    "*",
+]
+
+
+@pytest.mark.parametrize("origin", NEAR_MISSES)
+def test_an_origin_that_only_resembles_an_allowed_one_is_refused(gateway, origin):
+    for site in ({}, {"sec_fetch_site": "cross-site"}):
+        assert send(gateway, "GET", "/sessions", origin=origin, **site).status_code == 403
+        asked = {"origin": origin, "access_control_request_method": "POST", **site}
+        preflight = send(gateway, "OPTIONS", "/v1/messages", **asked)
+        assert preflight.status_code in (400, 403)
+        assert "access-control-allow-origin" not in preflight.headers
+
+
+@pytest.mark.parametrize(
+    "site",
+    ["Cross-Site", "CROSS-SITE", "Same-Site", "unknown", "", "none, cross-site", "same-origin;x", "\xe9"],
+)
+@pytest.mark.parametrize(("method", "path"), PATHS)
+def test_a_site_in_another_form_is_refused_like_another_site(gateway, method, path, site):
+    url, own = gateway
+    sent = [*own.items(), ("sec-fetch-site", site.encode("latin-1"))]
+    for more in ([], [("sec-fetch-site", "same-origin")], [("origin", PAGE)]):
+        assert http().request(method, url + path, headers=[*sent, *more]).status_code in (400, 403)
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"]
+)
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/compact", "/v1/embeddings", "/sessions"])
+def test_a_form_of_another_page_is_not_answered(gateway, path, kind):
+    form = {"content_type": kind, "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+    for page in ({"sec_fetch_site": "cross-site"}, {"origin": "null"}, {"origin": PAGE}):
+        assert send(gateway, "POST", path, **form, **page).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/sessions", "/v1/responses", "/inspect"])
+def test_a_websocket_is_opened_for_no_page(gateway, path):
+    opening = {
+        "connection": "Upgrade",
+        "upgrade": "websocket",
+        "sec_websocket_version": "13",
+        "sec_websocket_key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    for page in ({"origin": PAGE}, {"sec_fetch_site": "cross-site"}, {"origin": "null"}):
+        assert send(gateway, "GET", path, **opening, **page).status_code == 403
+    assert send(gateway, "GET", path, **opening).status_code != 101
+
+
+LINKED = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+
+
+def test_a_link_opens_the_empty_page_of_the_inspector_and_nothing_else(gateway):
+    assert send(gateway, "GET", "/inspect", **LINKED).status_code == 200
+    for path in (
+        "/inspect/",
+        "/inspect/app.js",
+        "/inspect/../sessions",
+        "/sessions",
+        "/inspect%2f",
+        "//inspect",
+    ):
+        assert send(gateway, "GET", path, **LINKED).status_code == 403, path
+    for changed in ({"sec_fetch_dest": "iframe"}, {"sec_fetch_mode": "no-cors"}, {"sec_fetch_dest": "empty"}):
+        assert send(gateway, "GET", "/inspect", **{**LINKED, **changed}).status_code == 403
+    for method in ("POST", "HEAD", "PUT", "OPTIONS"):
+        assert send(gateway, method, "/inspect", **LINKED).status_code == 403
+    page = send(gateway, "GET", "/inspect", **LINKED).headers
+    assert "frame-ancestors 'none'" in page["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "evil.example:80", "127.0.0.1@evil.example",
+        "[::ffff:8.8.8.8]", "0.0.0.0", "127.1.evil", "localhost,evil.example", "evil.example#localhost", "xlocalhost",
+    ],
+)  # fmt: skip
+def test_a_name_that_an_attacker_points_at_this_machine_is_refused(gateway, host):
+    url, own = gateway
+    if own:
+        pytest.skip("a key protects the gateway")
+    for path in ("/sessions", "/v1/models", "/metrics", "/search?text=x"):
+        assert http().get(url + path, headers={"host": host}).status_code in (400, 403), path

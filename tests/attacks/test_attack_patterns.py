@@ -2,6 +2,7 @@
 
 import json
 import string
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from lcm_host import Host
 from session_client import serving
 from toolkit import place, text
 
-from plimsoll.archive import SearchQuery
+from plimsoll.archive import SearchQuery, snippet
+from plimsoll.archive.snippet import matcher_for
 from plimsoll.context.lcm.node_store import InMemoryNodeStore
 from plimsoll.errors import UserError
 from plimsoll.patterns import MAX_CHARACTERS, MAX_EXPANDED, MAX_GROUPS, MAX_REPEATS, check, compiled
@@ -132,6 +134,17 @@ def test_a_memory_without_an_archive_stops_at_the_deadline_of_the_whole_search()
     memory = InMemoryNodeStore()
     memory.positions([{"role": "user", "content": "a" * 4_000} for _ in range(3)])
     assert not memory.search(SearchQuery(SLOW, "regex", deadline=0.05)).complete
+
+
+def test_a_search_keeps_its_deadline_on_a_machine_that_gives_it_little_time(monkeypatch):
+    # The library counts CPU time. Here a fifth of the time that passes seems to be the process's own.
+    real, started = time.process_time, time.process_time()
+    monkeypatch.setattr(snippet.time, "process_time", lambda: started + (real() - started) / 5)
+    places = matcher_for(SearchQuery(SLOW, "regex"))
+    before = real()
+    with pytest.raises(TimeoutError):
+        places("a" * 4_000, 3.0)
+    assert real() - before < 1.5
 
 
 @pytest.mark.parametrize(

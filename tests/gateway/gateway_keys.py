@@ -31,13 +31,15 @@ def answering() -> ScriptedServer:
     return ScriptedServer(lambda _request: say("On the mast."))
 
 
-def add_key(home: Path, name: str = "laptop", url: str | None = None, **limits: Any) -> str:
-    """The text of a new key."""
+def add_key(
+    home: Path, name: str = "laptop", url: str | None = None, *, reads: str | None = None, **limits: Any
+) -> str:
+    """The text of a new key; `reads` is the owner whose sessions a read-only key reads."""
     made = new_key()
 
     async def work() -> None:
         async with await open_archive(url, home) as store:
-            await store.keys.add(made.id, name, made.digest, KeyLimits(**limits))
+            await store.keys.add(made.id, name, made.digest, KeyLimits(**limits), reads=reads)
 
     asyncio.run(work())
     return made.text

@@ -7,7 +7,7 @@ from clients import AnthropicClient, converse, http, model
 from gateway_keys import add_key, answering, ask, error_of, owned, revoke_key
 from gateway_server import RunningGateway, settings_for
 
-from plimsoll.archive import key_owner
+from plimsoll.archive import OPERATOR, key_owner
 from plimsoll.errors import UserError
 from plimsoll.gateway.access.key_cache import FRESH_SECONDS
 from plimsoll.gateway.access.key_policy import is_loopback, needs_keys
@@ -101,7 +101,7 @@ def test_a_session_belongs_to_the_caller_that_the_guard_saw_whatever_the_caller_
 
 
 def test_health_needs_no_key_and_figures_do(tmp_path: Path) -> None:
-    key = add_key(tmp_path)
+    key = add_key(tmp_path, reads=OPERATOR)
     with answering() as server, RunningGateway(settings_for(server), tmp_path) as gateway:
         assert http().get(gateway.url + "/healthz").json() == {"status": "ok"}
         assert http().get(gateway.url + "/readyz").status_code == 200

@@ -11,6 +11,7 @@ from gateway_keys import add_key, answering, ask, gateway_program
 from gateway_server import RunningGateway, settings_for
 from postgres_server import server as postgres
 
+from plimsoll.archive import OPERATOR
 from plimsoll.gateway.telemetry.health import Readiness
 from plimsoll.testing.scripted_server import ScriptedServer
 
@@ -62,14 +63,14 @@ def test_compactions_and_what_is_read_from_the_cache_are_counted(tmp_path: Path)
 
 def test_refusals_are_counted_by_their_reason_and_no_caller_is_named(tmp_path: Path) -> None:
     key = add_key(tmp_path, "laptop", requests_per_minute=2)
-    other = add_key(tmp_path, "prometheus")
+    other, watcher = add_key(tmp_path, "phone"), add_key(tmp_path, "prometheus", reads=OPERATOR)
     with answering() as server, RunningGateway(settings_for(server), tmp_path) as gateway:
         ask(gateway.url)
         for _ in range(6):
             ask(gateway.url, key=key)
         http().post(gateway.url + "/v1/messages", content=b"{", headers={"x-api-key": other})
-        text = http().get(gateway.url + "/metrics", headers={"x-api-key": other}).text
-        found = figures(gateway.url, **{"x-api-key": other})
+        text = http().get(gateway.url + "/metrics", headers={"x-api-key": watcher}).text
+        found = figures(gateway.url, **{"x-api-key": watcher})
     assert found['plimsoll_refusals_total{reason="key"}'] == 1
     assert found['plimsoll_refusals_total{reason="requests"}'] >= 2
     assert found['plimsoll_refusals_total{reason="invalid_request_error"}'] == 1

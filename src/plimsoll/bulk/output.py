@@ -166,7 +166,7 @@ class OutputFolder:
             _sync_folder(folder)
 
     def _opened(self, name: str) -> IO[bytes]:
-        descriptor = os.open(self.path / name, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         return self._open.enter_context(os.fdopen(descriptor, "r+b"))
 
     def _noted(self) -> Iterator[dict[str, Any]]:

@@ -25,7 +25,7 @@ class PieceWriter:
     """Appends to a piece; rows of an earlier process stay."""
 
     def __init__(self, path: Path) -> None:
-        self._handle = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        self._handle = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b")
         fcntl.flock(self._handle, fcntl.LOCK_EX)
         self.rows, self.is_complete, end = 0, False, 0
         for frame in _frames(self._handle):

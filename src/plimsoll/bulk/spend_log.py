@@ -17,7 +17,9 @@ class SpendLog:
     """Appends to the log of a run; `spent` is the total in USD when it was opened."""
 
     def __init__(self, path: Path) -> None:
-        self._handle: IO[bytes] = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        self._handle: IO[bytes] = os.fdopen(
+            os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b"
+        )
         self.spent, end = 0.0, 0
         pending: dict[int, float] = {}
         for line in iter(self._handle.readline, b""):

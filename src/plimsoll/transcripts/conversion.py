@@ -30,7 +30,6 @@ from plimsoll.transcripts.writer import json_line, write_file
 AGENT_TARGETS = {"claude-code": "claude-code", "codex": "codex", "gemini": "gemini-cli"}
 MESSAGE_TARGETS = ("openai", "anthropic")
 TARGETS = (*AGENT_TARGETS, *MESSAGE_TARGETS)
-_PRIVATE_MODE = 0o600  # of a session in an agent's folder
 
 
 def for_target(transcript: Transcript, target: str) -> Transcript:
@@ -109,7 +108,7 @@ def write_session(
     """Write a session to the agent's folder."""
     folder.prepare(stamp)
     path = folder.place(stamp)
-    write_file(path, session_bytes(transcript, target, stamp), _PRIVATE_MODE)
+    write_file(path, session_bytes(transcript, target, stamp))
     return WrittenSession(path, folder.command(stamp.id), stamp.project)
 
 

@@ -5,9 +5,11 @@
     the log of an agent → a list of OpenAI messages, or one on each line of a file that is named *.jsonl
 
 Writes are atomic: the data goes to a temporary file in the same folder, which then
-replaces the target. If writing fails, the old file stays unchanged.
+replaces the target. If writing fails, the old file stays unchanged. A new file is readable only for its owner:
+conversations contain secrets.
 """
 
+import errno
 import json
 import os
 import stat
@@ -23,6 +25,9 @@ from plimsoll.errors import UserError, advice_on
 from plimsoll.transcripts.formats.registry import log_title
 from plimsoll.transcripts.transcript import Transcript
 
+PRIVATE_MODE = 0o600
+_MAX_LINKS = 40  # as the system allows
+
 
 def write_transcripts(path: str | os.PathLike[str], transcripts: Sequence[Transcript]) -> None:
     """Write all conversations to one file, atomically."""
@@ -35,17 +40,16 @@ def write_transcripts(path: str | os.PathLike[str], transcripts: Sequence[Transc
     write_file(path, _as_list(transcripts) if is_json else serialised(transcripts))
 
 
-def write_file(path: str | os.PathLike[str], pieces: Iterable[bytes], mode: int | None = None) -> None:
-    """Write these bytes to a file, atomically; a new file gets the usual permissions, or those of `mode`."""
-    target = Path(path)
+def write_file(path: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
+    """Write these bytes to a file, atomically."""
     try:
-        target = Path(os.path.realpath(target))
+        target = _target_of(Path(path))
         if target.exists() and not target.is_file() and not target.is_dir():
             # A device or pipe cannot be renamed over, and must not be.
             with target.open("wb") as handle:
                 handle.writelines(pieces)
             return
-        _replace(target, pieces, mode)
+        _replace(target, pieces)
     except OSError as error:
         raise UserError(
             f"{os.fspath(path)} cannot be written: {error.strerror or error}. "
@@ -83,7 +87,22 @@ def _as_list(transcripts: Sequence[Transcript]) -> Iterator[bytes]:
     yield b"\n]\n"
 
 
-def _replace(target: Path, pieces: Iterable[bytes], mode: int | None) -> None:
+def _target_of(path: Path) -> Path:
+    """The file that a path leads to through the user's own links.
+
+    In a shared folder such as /tmp, somebody else could leave a link to one of the user's files. The system refuses
+    to open files through such links, but not to rename a file over what they lead to.
+    """
+    for _ in range(_MAX_LINKS):
+        if not path.is_symlink():
+            break
+        if path.lstat().st_uid not in (os.geteuid(), path.parent.stat().st_uid):
+            raise PermissionError(errno.EACCES, "it is a link that another user created")
+        path = path.parent / path.readlink()
+    return Path(os.path.realpath(path))
+
+
+def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     if target.is_dir():
         raise IsADirectoryError(None, "it is a directory")
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
@@ -92,7 +111,7 @@ def _replace(target: Path, pieces: Iterable[bytes], mode: int | None) -> None:
             handle.writelines(pieces)
             handle.flush()
             os.fsync(handle.fileno())
-        Path(name).chmod(_mode_for(target) if mode is None else mode)
+        Path(name).chmod(_mode_for(target))
         Path(name).replace(target)
     except BaseException:
         with suppress(OSError):
@@ -101,12 +120,10 @@ def _replace(target: Path, pieces: Iterable[bytes], mode: int | None) -> None:
 
 
 def _mode_for(target: Path) -> int:
-    """The permissions of the replaced file, or the default ones for a new file."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+    """The permissions of the replaced file if it was the user's own."""
+    if target.exists() and (was := target.stat()).st_uid == os.geteuid():
+        return stat.S_IMODE(was.st_mode)
+    return PRIVATE_MODE
 
 
 def _named(transcript: Transcript) -> Any:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
-from plimsoll.archive import Owner
+from plimsoll.archive import OPERATOR, Owner
 from plimsoll.archive.key_format import is_key
 from plimsoll.dialects import dialect_of, key_headers
 from plimsoll.errors import PlimsollError, UsageLimitReached
@@ -47,8 +47,13 @@ _READ_ONLY = (
     "key that can write."
 )
 _READING = frozenset({"GET", "HEAD"})
+METRICS_PATH = "/metrics"
+_NOT_THE_OPERATORS = (
+    "The metrics add up the requests of all keys. They need a key that `plimsoll gateway keys add NAME --read-only "
+    "operator` creates."
+)
 # What a read-only key may read. Every other path asks the upstream, with the gateway's own key.
-_READABLE = (*PROBLEM_PATHS, SHELL_PATH, "/metrics")
+_READABLE = (*PROBLEM_PATHS, SHELL_PATH, METRICS_PATH)
 _BEARER: tuple[Header, ...] = ((b"www-authenticate", b"Bearer"),)
 _RETRY_SOON: tuple[Header, ...] = ((b"retry-after", b"2"),)
 _TITLES = {401: "No key", 403: "Not from here", 429: "Too much", 503: "Not now"}
@@ -105,7 +110,10 @@ class Authentication:
             self._refuse_other_hosts(scope)
             return ANONYMOUS
         is_reading = scope["method"] in _READING and scope["path"].startswith(_READABLE)
-        return await self._with_key(key, self._key_policy.key_cache, is_reading)
+        caller = await self._with_key(key, self._key_policy.key_cache, is_reading)
+        if scope["path"] == METRICS_PATH and caller.reads != OPERATOR:
+            raise _Refusal(403, "metrics", _NOT_THE_OPERATORS)
+        return caller
 
     async def _with_key(self, text: str, key_cache: KeyCache, is_reading: bool) -> Caller:
         if not text:

@@ -43,7 +43,7 @@ class DropInEndpoint:
             send = as_json_array(send)
         async with failures_sent(send, self._dialect):
             _require_model(self._dialect.model_of({}, scope["path"]))
-            raw = await read_body(receive, named.get(b"content-length"), self._limits)
+            raw = await read_body(receive, headers, self._limits)
             root = root_for(named, self._dialect)
             body, analysis = await self._reader().read(raw, self._dialect, root, self._limits)
             owner = caller_in(scope).archive_owner

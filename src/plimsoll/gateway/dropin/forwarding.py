@@ -75,7 +75,7 @@ class ForwardEndpoint:
         dialect, method = dialect_of(scope["path"], headers), scope["method"]
         async with failures_sent(send, dialect):
             listed, path, model = _listed(dialect, method, scope["path"])
-            raw = await read_body(receive, dict(headers).get(b"content-length"), self._limits)
+            raw = await read_body(receive, headers, self._limits)
             request = ClientRequest(
                 dialect,
                 raw,
@@ -90,8 +90,6 @@ class ForwardEndpoint:
 
     async def _body(self, raw: bytes, named: dict[bytes, bytes]) -> dict[str, object]:
         """The body if it is JSON within the limits; empty for any other."""
-        if named.get(b"content-encoding", b"identity").lower() != b"identity":
-            raise Refused(415, "invalid_request_error", "Send the body without a content-encoding.")
         if not raw or not named.get(b"content-type", _JSON).lower().startswith(_JSON):
             return {}
         if len(raw) < LARGE_BYTES:

@@ -124,7 +124,7 @@ class CompactEndpoint:
         headers = tuple(scope["headers"])
         dialect = dialect_of(scope["path"], headers)
         async with failures_sent(send, dialect):
-            raw = await read_body(receive, dict(headers).get(b"content-length"), self._limits)
+            raw = await read_body(receive, headers, self._limits)
             body = await asyncio.to_thread(parse_body, raw, self._limits)
             # A caller that names a dialect reads errors in it.
             named = next((item for item in dialects() if item.name == body.get("dialect")), dialect)

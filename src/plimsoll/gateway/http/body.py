@@ -1,9 +1,10 @@
 """Reads a request body, with limits on its size, depth and arrival time."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
-from plimsoll.gateway.asgi import ClientDisconnected, Receive
+from plimsoll.gateway.asgi import ClientDisconnected, Header, Receive
 from plimsoll.gateway.http import jsontext
 from plimsoll.gateway.http.json_limits import has_more_elements, is_deeper
 from plimsoll.settings.gateway import GatewaySection
@@ -31,10 +32,14 @@ def bad_request(message: str) -> Refused:
     return Refused(400, "invalid_request_error", message)
 
 
-async def read_body(receive: Receive, length: bytes | None, limits: GatewaySection) -> bytes:
+async def read_body(receive: Receive, headers: Sequence[Header], limits: GatewaySection) -> bytes:
     """All bytes of the body."""
-    if length is not None and length.isdigit() and int(length) > limits.body_limit:
-        raise _too_large(limits)
+    for name, value in headers:
+        if name == b"content-length" and value.isdigit() and int(value) > limits.body_limit:
+            raise _too_large(limits)
+        # Nothing unpacks a body, so a limit on its bytes is a limit on what they hold.
+        if name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
+            raise Refused(415, "invalid_request_error", "Send the body without a content-encoding.")
     pieces: list[bytes] = []
     size = 0
     try:

@@ -68,7 +68,7 @@ async def _body(
     operation: Operation, scope: Scope, receive: Receive, limits: GatewaySection
 ) -> BaseModel | None:
     headers = dict(scope["headers"])
-    raw = await read_body(receive, headers.get(b"content-length"), limits)
+    raw = await read_body(receive, scope["headers"], limits)
     if operation.body is None:
         return None
     if not raw.strip() and not operation.needs_body:

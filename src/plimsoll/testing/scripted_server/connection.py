@@ -5,15 +5,19 @@ never. Request bodies may have a known length or be chunked.
 """
 
 import asyncio
+import contextlib
 import json
+import re
 import socket
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
 _HEADER_LIMIT = 65_536
+_LINGER = 1.0  # seconds in which a client that is still sending may read the error
+_SIZE = re.compile(rb"[0-9a-fA-F]{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,12 @@ class HttpRequest:
 
 
 class BadHttp(Exception):
-    """The received data is not an HTTP request."""
+    """The received data is not an HTTP request; `request` is what arrived before the error."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+        self.request = HttpRequest("", "", {}, b"")
 
 
 class HttpConnection:
@@ -47,7 +56,7 @@ class HttpConnection:
                 raise BadHttp("the connection ended within the headers") from error
             return None
         except asyncio.LimitOverrunError as error:
-            raise BadHttp(f"headers of more than {_HEADER_LIMIT} bytes") from error
+            raise BadHttp(f"headers of more than {_HEADER_LIMIT} bytes", 431) from error
         first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
         words = first.split(" ")
         if len(words) != 3:
@@ -57,8 +66,13 @@ class HttpConnection:
         }
         if headers.get("expect", "").lower() == "100-continue":
             await self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        body, is_too_large = await self._body(headers, max_bytes)
-        return HttpRequest(words[0], words[1].partition("?")[0], headers, body, is_too_large)
+        request = HttpRequest(words[0], words[1].partition("?")[0], headers, b"")
+        try:
+            body, is_too_large = await self._body(headers, max_bytes)
+        except BadHttp as error:
+            error.request = request
+            raise
+        return replace(request, body=body, is_too_large=is_too_large)
 
     async def gone(self) -> None:
         """Wait until the client closes the connection."""
@@ -93,6 +107,16 @@ class HttpConnection:
         """End a streamed response normally."""
         await self._write(b"0\r\n\r\n")
 
+    async def end_after_error(self) -> None:
+        """Close the connection once the client has read the error or a second has passed.
+
+        Closing with unread data resets the connection, and the client would lose the error.
+        """
+        self._writer.write_eof()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.gone(), _LINGER)
+        self.close()
+
     def close(self) -> None:
         """Close the connection after sending all written data."""
         self.is_open = False
@@ -110,12 +134,14 @@ class HttpConnection:
         await self._writer.drain()
 
     async def _body(self, headers: Mapping[str, str], max_bytes: int) -> tuple[bytes, bool]:
-        if headers.get("transfer-encoding", "").lower() == "chunked":
+        coding, length = headers.get("transfer-encoding", "").lower(), headers.get("content-length") or "0"
+        if coding == "chunked":
             return await self._chunked(max_bytes)
-        try:
-            left = int(headers.get("content-length") or 0)
-        except ValueError as error:
-            raise BadHttp("content-length is not a number") from error
+        if coding:
+            raise BadHttp("transfer-encoding is not chunked", 501)
+        if not re.fullmatch("[0-9]{1,15}", length):
+            raise BadHttp("content-length is not a number")
+        left = int(length)
         if left <= max_bytes:
             return await self._exactly(left), False
         # Read the body anyway, because a client that is still sending would not see the response.
@@ -127,9 +153,12 @@ class HttpConnection:
         body, is_too_large = bytearray(), False
         while True:
             try:
-                size = int((await self._reader.readline()).split(b";")[0], 16)
-            except ValueError as error:
+                line = (await self._reader.readline()).split(b";")[0].strip()
+            except ValueError as error:  # a line beyond the limit
                 raise BadHttp("not a chunk") from error
+            if not _SIZE.fullmatch(line):
+                raise BadHttp("not a chunk")
+            size = int(line, 16)
             piece = (await self._exactly(size + 2))[:size]
             if size == 0:
                 return bytes(body), is_too_large

@@ -12,6 +12,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
 
 from plimsoll.dialects import OPENAI, ChatRequest, dialect_of
@@ -183,13 +184,24 @@ class ScriptedServer:
                 await self._handle(http, connection)
                 if http.headers.get("connection", "").lower() == "close":
                     connection.close()
-        except (ConnectionError, BadHttp):
-            pass  # the client disconnected, or does not use HTTP
+        except BadHttp as error:
+            with contextlib.suppress(ConnectionError):
+                await self._refuse(error, connection)
+        except ConnectionError:
+            pass  # the client disconnected
         finally:
             if connection.is_open:
                 writer.transport.abort()
             with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
+
+    async def _refuse(self, error: BadHttp, connection: HttpConnection) -> None:
+        """Answer what is not an HTTP request with the error of the provider that it names."""
+        provider, http = self._provider(error.request), error.request
+        captured = CapturedRequest(provider.dialect.name, http.path, http.headers, b"", self.clock.now())
+        refusal = replace(provider.usual_refusal(400), status=error.status, message=f"Bad request: {error}.")
+        await self._handler.exchange(captured, provider, connection).refuse(refusal)
+        await connection.end_after_error()
 
     async def _handle(self, http: HttpRequest, connection: HttpConnection) -> None:
         provider = self._provider(http)
