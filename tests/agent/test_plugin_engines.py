@@ -63,7 +63,7 @@ def test_the_engines_tools_are_offered_and_answered_with_the_view(tmp_path):
     assert sentences(events) == []
 
 
-def test_a_model_without_tools_gets_none_of_the_engines(tmp_path):
+def test_a_model_without_tools_gets_no_tool_of_the_engine(tmp_path):
     with ScriptedServer([say("Hello.")], model="claude-sonnet-5") as server:
         talk(server, tmp_path, WithTool(), offers_recall=False)
         assert "tools" not in server.requests[0].body
@@ -83,7 +83,7 @@ def test_a_model_without_tools_is_shown_no_handle_and_no_tool_of_the_engine(tmp_
     assert not [body for body in sent if "h:" in body or "lcm_" in body]
 
 
-def test_the_agents_tool_keeps_its_name_and_that_is_reported(tmp_path):
+def test_a_tool_of_the_agent_wins_over_one_of_the_engine_with_its_name_and_a_notice_says_so(tmp_path):
     mine = tool("grep_past", lambda **_: "mine")
     with ScriptedServer([call("grep_past"), say("Found.")], model="claude-sonnet-5") as server:
         events, view, _ = talk(server, tmp_path, WithTool(), tools=[mine])
@@ -91,7 +91,7 @@ def test_the_agents_tool_keeps_its_name_and_that_is_reported(tmp_path):
     assert sum("grep_past was skipped" in one for one in sentences(events)) == 1
 
 
-def test_an_engines_tool_that_crashes_is_a_result(tmp_path):
+def test_the_crash_of_an_engines_tool_becomes_its_result(tmp_path):
     class Crashing(WithTool):
         def handle_tool_call(self, name, args, **kwargs):
             raise KeyError("no index")
@@ -146,7 +146,7 @@ def test_every_small_method_that_raises_is_reported_once_and_the_conversation_co
         lambda messages: [m.clear() for m in messages],
     ],
 )
-def test_whatever_compress_returns_or_destroys_the_built_in_engine_takes_over(tmp_path, broken):
+def test_the_built_in_engine_takes_over_whatever_compress_returns_or_changes(tmp_path, broken):
     class Wrong(Plain):
         def compress(self, messages):
             return broken(messages)
@@ -178,7 +178,7 @@ def test_an_engine_that_hangs_is_not_used_again_and_that_is_reported(tmp_path):
     assert sum("is disabled until Plimsoll restarts" in one for one in sentences(events)) == 1
 
 
-def test_a_small_method_that_hangs_retires_the_engine():
+def test_an_engine_with_a_small_method_that_hangs_is_disabled():
     release = threading.Event()
 
     class Stuck(Plain):
@@ -197,7 +197,7 @@ def test_a_small_method_that_hangs_retires_the_engine():
     assert host.take_notices() == []
 
 
-def test_no_key_is_in_what_an_engine_says_about_its_failure(tmp_path):
+def test_the_reported_failure_of_an_engine_contains_no_key(tmp_path):
     class Talkative(Plain):
         def update_model(self, model, context_length, api_key, base_url):
             raise ValueError(f"cannot log in with {api_key} at {base_url}")
@@ -218,7 +218,7 @@ def test_only_accepted_keyword_arguments_are_passed():
     assert accepted_arguments(lambda a, /: None, {"a": 2}) == {}
 
 
-def test_a_thread_that_hangs_or_exits_is_an_error_of_its_own():
+def test_a_thread_that_hangs_or_exits_raises_its_own_error():
     release = threading.Event()
     with pytest.raises(DeadlineExceeded, match=r"no result within 0\.05 s"):
         asyncio.run(call_in_thread(lambda: release.wait(60), 0.05))
@@ -229,7 +229,7 @@ def test_a_thread_that_hangs_or_exits_is_an_error_of_its_own():
         asyncio.run(call_in_thread(lambda: (_ for _ in ()).throw(TimeoutError()), 5))
 
 
-def test_what_only_the_other_dialect_takes_is_refused(tmp_path):
+def test_messages_that_only_another_dialect_accepts_are_refused(tmp_path):
     class OpensWithAnAnswer(Plain):
         def compress(self, messages, **kwargs):
             return [messages[0], *messages[-2:]]

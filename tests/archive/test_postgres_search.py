@@ -39,7 +39,7 @@ def found(driver: Driver, id: str, text: str, mode: str) -> list[int]:
     mode=st.sampled_from(["words", "substring"]),
     has_grams=st.booleans(),
 )
-def test_both_stores_find_the_same(pair: list[Driver], texts, wanted, mode, has_grams):
+def test_both_stores_find_the_same_messages(pair: list[Driver], texts, wanted, mode, has_grams):
     sqlite, postgres = pair
     postgres._store._index.has_grams = has_grams
     ids = [driver.begin(*map(user, texts)) for driver in pair]
@@ -62,23 +62,23 @@ def test_a_phrase_is_found_after_thousands_of_the_same_words(archive: Driver):
     assert archive.search(SearchQuery('"fishes heron"')).hits == ()
 
 
-def test_a_word_that_is_longer_than_any_index_takes_is_found(archive: Driver):
+def test_a_word_longer_than_the_index_accepts_is_found(archive: Driver):
     archive.begin(user("x" * 5_000), user("x" * 999))
     assert [hit.sequence for hit in archive.search(SearchQuery("x" * 999)).hits][-1:] == [2]
     assert len(archive.search(SearchQuery("x" * 40 + "*")).hits) == 2
 
 
-def test_words_are_split_as_people_look_for_them():
+def test_words_are_split_as_people_search_for_them():
     assert words_of("Übergröße in src/loader.py") == ["ubergroße", "in", "src", "loader", "py"]
     assert vector_of("a b a") == "'a':1,3 'b':2"
     assert expression_of('load_settings "conf file" x*') == "'load' & 'settings' & 'conf' & 'file' & 'x':*"
 
 
 @given(text=st.text(max_size=40), start=st.integers(0, 40), length=st.integers(1, 10))
-def test_every_part_of_a_text_is_part_of_it_without_case(text: str, start: int, length: int):
+def test_every_part_of_a_text_is_found_without_case(text: str, start: int, length: int):
     assert folded(text[start : start + length].upper()) in folded(text.upper())
     assert folded(text[start : start + length]) in folded(text)
 
 
-def test_signs_of_a_pattern_stand_for_themselves():
+def test_pattern_characters_are_matched_literally():
     assert like("50%_\\") == "%50\\%\\_\\\\%"

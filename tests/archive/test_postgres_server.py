@@ -58,7 +58,7 @@ def refusal(url: str, **more: Any) -> str:
 
 
 @pytest.mark.parametrize("purpose", ["turn", "compact"])
-def test_a_process_that_stood_still_until_its_lease_ran_out_cannot_write(
+def test_a_process_that_was_suspended_until_its_lease_expired_cannot_write(
     here: Server, tmp_path: Path, purpose: str
 ):
     url = here.url_for(tmp_path)
@@ -86,7 +86,7 @@ def test_a_process_that_stood_still_until_its_lease_ran_out_cannot_write(
     assert opened(url, overtake) == ["stale"] * 3
 
 
-def test_a_holder_that_stands_still_inside_of_its_transaction_is_cut_off_and_comes_too_late(
+def test_a_lease_holder_suspended_inside_its_transaction_is_disconnected_and_cannot_commit(
     here: Server, tmp_path: Path
 ):
     async def overtake() -> None:
@@ -147,7 +147,7 @@ async def _cut_off(db: Any, here: Server) -> None:
     here.run(f"SELECT pg_terminate_backend({pid}, 5000)")
 
 
-def test_a_write_that_was_cut_off_before_its_commit_is_done_again_once(driver: Driver, here: Server):
+def test_a_write_disconnected_before_its_commit_is_repeated_once(driver: Driver, here: Server):
     id, tries = driver.begin(*talk(3)), []
 
     async def work(db: Any) -> int:
@@ -163,7 +163,7 @@ def test_a_write_that_was_cut_off_before_its_commit_is_done_again_once(driver: D
     assert (driver.session(id).title, driver.session(id).model) == ("x", "y")
 
 
-def test_a_write_that_was_cut_off_at_its_commit_is_done_again_only_where_that_is_harmless(
+def test_a_write_disconnected_at_its_commit_is_repeated_only_if_it_is_repeatable(
     driver: Driver, here: Server
 ):
     tries = []
@@ -181,7 +181,7 @@ def test_a_write_that_was_cut_off_at_its_commit_is_done_again_only_where_that_is
     assert driver.run(lambda archive: archive._database.write(work, repeatable=True)) == 2
 
 
-def test_a_server_that_is_away_for_too_long_is_a_sentence(here: Server, tmp_path: Path):
+def test_a_server_that_is_away_for_too_long_is_reported_in_one_sentence(here: Server, tmp_path: Path):
     async def work(archive: Archive) -> None:
         pool = archive._database._pool
         # Impatient only while the server cannot answer, so that a slow machine is no server that is away.
@@ -201,7 +201,7 @@ def test_a_server_that_is_away_for_too_long_is_a_sentence(here: Server, tmp_path
 # Opening
 
 
-def test_many_who_start_at_once_make_the_tables_once(here: Server, tmp_path: Path):
+def test_processes_that_start_at_the_same_time_create_the_tables_once(here: Server, tmp_path: Path):
     async def together() -> None:
         url = here.url_for(tmp_path)
         stores = await asyncio.gather(*(PostgresStore.open(url) for _ in range(4)))
@@ -251,7 +251,7 @@ def test_a_server_that_cannot_be_reached_is_reported_with_the_setting(tmp_path: 
     assert "hunter2" not in said
 
 
-def test_a_user_who_may_not_make_tables_is_reported(here: Server, tmp_path: Path):
+def test_a_user_who_may_not_create_tables_is_reported(here: Server, tmp_path: Path):
     here.run("DROP ROLE IF EXISTS guest")
     here.run("CREATE ROLE guest LOGIN")
     said = refusal(here.url_for(tmp_path).replace("postgres@", "guest@"))
@@ -262,7 +262,7 @@ def test_a_user_who_may_not_make_tables_is_reported(here: Server, tmp_path: Path
 @pytest.mark.parametrize(
     "url", ["postgresql://me:hunter2/x@host:port/db", "postgresql://me:hunter2@h/db?colour=red"]
 )
-def test_an_address_that_is_none_is_reported_without_repeating_it(url: str):
+def test_an_invalid_address_is_reported_without_repeating_it(url: str):
     with pytest.raises(SettingError, match=r"archive\.url is not a PostgreSQL address") as error:
         opened(url)
     assert "hunter2" not in str(error.value)
@@ -276,7 +276,7 @@ def test_a_server_that_is_too_old_or_cannot_store_every_text_is_refused(here: Se
     assert "encoded as LATIN1" in refusal(here.url(database="latin"))
 
 
-def test_without_the_driver_a_person_is_told_how_to_get_it():
+def test_without_the_driver_the_error_says_how_to_install_it():
     script = (
         "import asyncio, sys; from pathlib import Path\n"
         "sys.modules['psycopg'] = None\n"
@@ -289,7 +289,7 @@ def test_without_the_driver_a_person_is_told_how_to_get_it():
     assert "hunter2" not in done.stdout
 
 
-def test_the_setting_opens_the_store_and_the_password_is_in_no_representation(here: Server, tmp_path: Path):
+def test_the_setting_opens_the_store_and_no_repr_contains_the_password(here: Server, tmp_path: Path):
     async def use() -> None:
         url = here.url_for(tmp_path).replace("postgres@", "postgres:hunter2@")
         async with await open_archive(url, tmp_path) as store:
@@ -316,7 +316,7 @@ def test_writers_of_different_sessions_do_not_wait_for_each_other(driver: Driver
     assert driver.run(work) == 1
 
 
-def test_appends_of_many_at_once_are_all_stored_in_an_order_of_their_own(driver: Driver):
+def test_concurrent_appends_are_all_stored_each_with_its_own_position(driver: Driver):
     id = driver.begin()
 
     async def work(archive: Archive) -> None:
@@ -330,7 +330,7 @@ def test_appends_of_many_at_once_are_all_stored_in_an_order_of_their_own(driver:
         assert said[place : place + 2] == talk(2, name)
 
 
-def test_a_parent_and_its_fork_deleted_at_once_leave_nothing_behind(driver: Driver):
+def test_a_parent_and_its_fork_deleted_at_the_same_time_leave_nothing_behind(driver: Driver):
     for _ in range(5):
         parent = driver.begin(*talk(4))
         driver.compact(parent, [summary("A"), talk(4)[3]])
@@ -343,7 +343,7 @@ def test_a_parent_and_its_fork_deleted_at_once_leave_nothing_behind(driver: Driv
     assert driver.rows("sessions", "messages", "views", "nodes", "texts", "turns") == [0] * 6
 
 
-def test_a_reader_sees_one_state_whatever_is_written_meanwhile(driver: Driver):
+def test_a_reader_sees_one_consistent_state_during_writes(driver: Driver):
     id = driver.begin(*talk(2))
 
     async def work(archive: Archive) -> tuple[int, int]:
@@ -358,7 +358,7 @@ def test_a_reader_sees_one_state_whatever_is_written_meanwhile(driver: Driver):
     assert driver.session(id).messages == 4
 
 
-def test_a_late_compaction_and_a_new_one_leave_one_view(driver: Driver):
+def test_a_late_compaction_and_a_newer_one_leave_one_view(driver: Driver):
     id = driver.begin(*talk(6))
     view, items = driver.view(id), driver.items(id)
     drafts = [draft_of(id, view, items, [summary(f"S{n}"), items[-1].message]) for n in range(8)]

@@ -253,7 +253,7 @@ def test_an_upstream_of_another_dialect_gets_nothing(tmp_path: Path) -> None:
     with HostileUpstream(answer) as upstream, RunningGateway(upstream.settings(), tmp_path) as gateway:
         refused = http().post(gateway.openai_url + "/embeddings", json={"model": "m", "input": "x"})
         assert (refused.status_code, upstream.requests) == (404, [])
-        assert "The upstream speaks Anthropic's format" in refused.text
+        assert "The upstream uses Anthropic's format" in refused.text
 
 
 @given(cuts=st.lists(st.integers(0, 120), max_size=6), at=st.integers(0, 40), part=st.integers(16, len(OWN)))

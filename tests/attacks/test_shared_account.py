@@ -102,7 +102,7 @@ def test_another_callers_response_is_refused_like_one_that_nobody_has(gateways: 
     assert {(one.status_code, one.text) for one in refused} == {(403, refused[0].text)}
 
 
-def test_ones_own_response_is_continued_with_its_whole_conversation(gateways: Gateways) -> None:
+def test_a_caller_continues_its_own_response_with_the_whole_conversation(gateways: Gateways) -> None:
     assert respond(gateways.shared, gateways.victim).status_code == 200
     continued = respond(gateways.shared, gateways.victim, previous_response_id=ANSWERED)
     assert continued.status_code == 200
@@ -112,7 +112,7 @@ def test_ones_own_response_is_continued_with_its_whole_conversation(gateways: Ga
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_with_an_account_of_ones_own_every_field_passes(gateways: Gateways, field: str) -> None:
+def test_a_caller_with_its_own_account_may_use_every_field(gateways: Gateways, field: str) -> None:
     value = "resp_" + "11" * 24 if field == "previous_response_id" else FIELDS[field]
     for gateway, key, own in ((gateways.plain, gateways.plain_key, MINE), (gateways.local, "", "")):
         assert respond(gateway, key, own=own, **{field: value}).status_code == 200

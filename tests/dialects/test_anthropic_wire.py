@@ -44,7 +44,7 @@ def read(events, dialect=anthropic):
 
 @quick
 @given(normal())
-def test_a_request_comes_back_exactly(messages):
+def test_a_request_is_unchanged_after_encoding_and_decoding(messages):
     request = ChatRequest("m", tuple(messages), tools=(TOOL,), max_tokens=9, tool_choice="auto", stop=("x",))
     assert anthropic.decode_request(anthropic.encode_request(request, EXACT)) == request
 
@@ -101,7 +101,7 @@ def test_a_limit_is_always_sent():
         ("claude-sonnet-5", False, True),
     ],
 )
-def test_a_claude_model_is_asked_only_what_its_version_takes(model, sampling, effort):
+def test_a_claude_model_gets_only_the_fields_that_its_version_accepts(model, sampling, effort):
     rules = rules_for(model)
     assert (rules.sampling, rules.effort) == (sampling, effort)
     request = ChatRequest(model, HI, temperature=1.7, top_p=0.9, thinking=Thinking(effort="minimal"))
@@ -141,7 +141,7 @@ def test_unknown_finish_reasons_count_as_a_stop_and_no_reason_as_none():
     assert finish_from_openai("MAX_TOKENS") == "length"
 
 
-def test_a_reply_from_the_other_wire_is_shown_with_its_reasoning():
+def test_a_reply_of_an_openai_upstream_keeps_its_reasoning():
     reply = Reply(
         {"role": "assistant", "content": "x", "reasoning_content": "hm"}, "stop", Usage(1, 2, 3), "i", "m"
     )
@@ -185,7 +185,7 @@ def test_any_stream_is_the_same_reply_after_either_wire(steps, calls, shuffle):
 
 @quick
 @given(normal())
-def test_a_reply_comes_back_exactly(messages):
+def test_a_reply_is_unchanged_after_encoding_and_decoding(messages):
     for message in messages:
         if message["role"] == "assistant":
             reply = Reply(message, "stop", None, "i", "m")
@@ -193,7 +193,7 @@ def test_a_reply_comes_back_exactly(messages):
             assert (back.message, back.finish_reason) == (message, "stop")
 
 
-def test_an_error_breaks_the_stream_off():
+def test_an_error_event_ends_the_stream():
     decoder = anthropic.StreamDecoder()
     decoder.feed("message_start", {"type": "message_start", "message": {"id": "m", "usage": None}})
     error = {"type": "overloaded_error", "message": "Overloaded"}
@@ -214,7 +214,7 @@ def test_unknown_events_are_skipped():
     assert decoder.feed("later_invention", {"type": "later_invention"}) == []
 
 
-def test_a_server_that_sends_the_arguments_at_once_is_understood():
+def test_arguments_that_arrive_in_one_event_are_read():
     decoder = anthropic.StreamDecoder()
     block = {"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}}
     decoder.feed(None, {"type": "content_block_start", "index": 0, "content_block": block})

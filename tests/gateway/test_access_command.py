@@ -58,7 +58,7 @@ def test_renew_gives_another_text_and_the_same_id(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (("add", "a b"), "'a b' is not a valid key name"),
-        (("add", "laptop"), "There is a key 'laptop' already"),
+        (("add", "laptop"), "A key named 'laptop' already exists"),
         (("revoke", "desk"), "No key has the name 'desk'. There are laptop."),
         (("renew", "desk"), "No key has the name 'desk'"),
         (("add", "desk", "--tokens-per-day", "0"), "0 is not in the range"),

@@ -52,13 +52,13 @@ def batches(count=4):
         yield [*(OPENING if n == 0 else ()), *work(n * 60, 60)]
 
 
-def test_an_engine_that_was_started_anew_writes_the_summary_that_it_would_have_written(tmp_path):
+def test_after_a_restart_an_engine_writes_the_same_summary_as_without_it(tmp_path):
     living = asyncio.run(compacted(tmp_path / "a.db", list(batches()), restarts=False))
     restarted = asyncio.run(compacted(tmp_path / "b.db", list(batches()), restarts=True))
     assert "def last_of_" in living[find_summary(living)]["content"]
     assert restarted == living
 
 
-def test_after_very_many_messages_the_words_of_the_summary_have_to_do(tmp_path):
+def test_after_very_many_messages_only_the_text_of_the_summary_is_used(tmp_path):
     view = asyncio.run(compacted(tmp_path / "a.db", list(batches(12)), restarts=True))
     assert "Never write to the production database." in view[find_summary(view)]["content"]

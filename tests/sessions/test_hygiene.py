@@ -43,18 +43,18 @@ def test_hygiene_is_due_exactly_when_the_contract_says(tokens, window, stored, e
     assert SessionSize(tokens, window, stored, None, enabled).is_due is is_due
 
 
-def test_the_line_and_the_fewest_messages_are_those_of_the_contract():
+def test_the_threshold_and_the_minimum_of_messages_are_those_of_the_contract():
     assert (PERCENT, MIN_MESSAGES) == (85, 4)
 
 
-def test_what_was_reported_counts_and_what_came_since_is_estimated():
+def test_the_reported_count_is_used_and_newer_messages_are_estimated():
     view = [user("old"), assistant("old"), user(WORDS * 20), assistant(WORDS), user(WORDS * 3)]
     size = counted_size(view, 2, 70_000, window=100_000, stored=4, enabled=True)
     assert size.tokens == 70_000 + estimate_messages_tokens_rough(view[-2:])
     assert size.reported == 70_000
 
 
-def test_where_nothing_was_reported_everything_is_estimated():
+def test_without_a_reported_count_everything_is_estimated():
     view = [user(WORDS * 20), assistant(WORDS), user(WORDS * 3)]
     size = counted_size(view, 0, None, window=100_000, stored=2, enabled=True)
     assert size.tokens == estimate_messages_tokens_rough(view)
@@ -113,7 +113,7 @@ def test_the_count_that_the_api_reported_for_the_last_turn_is_used(tmp_path):
     assert size.tokens == 700_000 + added
 
 
-def test_a_report_from_before_a_compaction_says_nothing_about_the_view(tmp_path):
+def test_a_count_from_before_a_compaction_is_not_used(tmp_path):
     async def work(conversation):
         archive, id = conversation.archive, conversation.session.id
         await archive.append(id, [user("a"), assistant("b")] * 3, turn="before")
@@ -130,7 +130,7 @@ def test_a_report_from_before_a_compaction_says_nothing_about_the_view(tmp_path)
     assert sized(tmp_path, work).reported is None
 
 
-def test_a_refused_compaction_does_not_make_a_report_worthless(tmp_path):
+def test_a_count_from_before_a_refused_compaction_is_used(tmp_path):
     async def work(conversation):
         archive, id = conversation.archive, conversation.session.id
         incoming = await filled(conversation, [user("a"), assistant("b")] * 3, reported=700_000)
@@ -140,7 +140,7 @@ def test_a_refused_compaction_does_not_make_a_report_worthless(tmp_path):
     assert sized(tmp_path, work).reported == 700_000
 
 
-def test_a_report_about_another_model_is_not_used(tmp_path):
+def test_a_count_of_another_model_is_not_used(tmp_path):
     async def work(conversation):
         archive, id = conversation.archive, conversation.session.id
         await archive.record_usage(id, UsageRecord("gpt-4.1", input=700_000))
@@ -150,7 +150,7 @@ def test_a_report_about_another_model_is_not_used(tmp_path):
     assert sized(tmp_path, work).reported is None
 
 
-def test_what_summaries_used_is_no_report_about_the_session(tmp_path):
+def test_the_usage_of_summaries_is_not_used_as_the_size_of_the_session(tmp_path):
     async def work(conversation):
         archive, id = conversation.archive, conversation.session.id
         await archive.record_usage(id, UsageRecord(MODEL, input=700_000, purpose="summary"))
@@ -195,7 +195,7 @@ ADDED = estimate_messages_tokens_rough([user("Still there?")])
 
 @pytest.mark.rewrites_history("hygiene compacts the view, which is what is tested")
 @pytest.mark.parametrize(("share", "runs"), [(0.849, False), (0.85, True)])
-def test_a_session_at_84_9_percent_is_left_alone_and_one_at_85_0_is_compacted(tmp_path, share, runs):
+def test_a_session_at_84_9_percent_stays_unchanged_and_one_at_85_0_is_compacted(tmp_path, share, runs):
     answer, compactions, stored, view = turned(tmp_path, round(WINDOW * share) - ADDED)
     assert answer == "ok"
     assert [event.trigger for event in compactions] == (["hygiene"] if runs else [])
@@ -207,15 +207,15 @@ def test_a_session_at_84_9_percent_is_left_alone_and_one_at_85_0_is_compacted(tm
     assert validate(view) == []
 
 
-def test_without_hygiene_nothing_is_done_at_any_size(tmp_path):
+def test_without_hygiene_no_size_is_compacted(tmp_path):
     assert turned(tmp_path, WINDOW, hygiene=None)[1] == []
 
 
-def test_with_compression_off_nothing_is_done_at_any_size(tmp_path):
+def test_with_compression_off_no_size_is_compacted(tmp_path):
     assert turned(tmp_path, WINDOW, rules=CompactionRules(enabled=False))[1] == []
 
 
-def test_with_three_stored_messages_nothing_is_done_at_any_size(tmp_path):
+def test_three_stored_messages_are_not_compacted_at_any_size(tmp_path):
     assert turned(tmp_path, WINDOW, messages=2)[1] == []
 
 
@@ -238,7 +238,9 @@ class Forgetting(Watched):
 
 @pytest.mark.rewrites_history("where an engine fails the built-in serves")
 @pytest.mark.parametrize("engine", [Failing, Growing, Forgetting])
-def test_an_engine_that_fails_or_does_not_shrink_loses_nothing_and_blocks_nobody(tmp_path, engine):
+def test_an_engine_that_fails_or_does_not_shrink_the_view_loses_nothing_and_does_not_block_the_turn(
+    tmp_path, engine
+):
     answer, compactions, stored, view = turned(tmp_path, WINDOW, engine=engine())
     assert answer == "ok"
     assert [event.trigger for event in compactions] == ["hygiene"]
@@ -253,7 +255,7 @@ class Slow(Watched):
         return messages
 
 
-def test_an_engine_that_takes_too_long_is_not_waited_for(tmp_path):
+def test_the_turn_does_not_wait_for_an_engine_that_takes_too_long(tmp_path):
     answer, compactions, stored, view = turned(
         tmp_path, WINDOW, engine=Slow(), hygiene=Hygiene(deadline=0.001)
     )
@@ -264,7 +266,7 @@ def test_an_engine_that_takes_too_long_is_not_waited_for(tmp_path):
 
 
 @pytest.mark.rewrites_history("the built-in compacts the view because the engine hangs")
-def test_the_built_in_replaces_an_engine_that_hangs(tmp_path):
+def test_the_built_in_engine_replaces_an_engine_that_hangs(tmp_path):
     engine = Slow()
     engine.context_length = 4_000  # the window of the built-in engine that replaces it
     # The engine's share passes soon; the rest is long for the built-in, on a busy machine too.
@@ -275,7 +277,7 @@ def test_the_built_in_replaces_an_engine_that_hangs(tmp_path):
     assert len(view) < len(stored)
 
 
-def test_a_message_that_is_pinned_meanwhile_stays_and_the_turn_continues(tmp_path):
+def test_a_message_pinned_during_a_compaction_stays_and_the_turn_continues(tmp_path):
     class Pinning(Watched):
         """While it works, a person pins a message that it leaves out."""
 
@@ -297,7 +299,7 @@ def test_a_message_that_is_pinned_meanwhile_stays_and_the_turn_continues(tmp_pat
 
 
 @pytest.mark.rewrites_history("both layers compact the view, one after the other")
-def test_hygiene_is_independent_of_the_line_of_the_agent(tmp_path):
+def test_hygiene_is_independent_of_the_threshold_of_the_agent(tmp_path):
     class Eager(Watched):
         name = "eager"
         context_length, threshold_tokens = 1_000_000, 500_000

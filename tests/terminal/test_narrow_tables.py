@@ -12,7 +12,7 @@ from plimsoll.plugins import Catalogue, CatalogueEntry
 from plimsoll.quality.measure import Measurement, MeasurementCase
 from plimsoll.terminal.bench import bench_table
 from plimsoll.terminal.gateway_keys import listed_keys
-from plimsoll.terminal.plugins.listing import lists
+from plimsoll.terminal.plugins.listing import plugin_list
 from plimsoll.terminal.plugins.screen import message_lines
 from plimsoll.terminal.sessions.actions import action_line
 from plimsoll.terminal.sessions.compactions import described
@@ -100,7 +100,7 @@ def test_an_action_is_wrapped_between_words_so_that_its_ids_stay_whole(width):
 def test_the_list_of_plugins_shows_every_name_and_path_whole(width):
     path = "/home/margarete/.local/share/plimsoll/plugins/context_engine/keep-the-ends-and-the-decisions"
     engine = CatalogueEntry("keep-the-ends-and-the-decisions", "Keeps the ends of a conversation.", path)
-    lines = drawn(lists(Catalogue((engine,), ()), engine.name), width)
+    lines = drawn(plugin_list(Catalogue((engine,), ()), engine.name), width)
     assert any(engine.name in line for line in lines)
     assert path in "".join("".join(lines).split())
 

@@ -100,7 +100,7 @@ def test_parallel_actions_of_openhands_are_one_answer() -> None:
         ("tool", "no such tool"),
         ("assistant", "Port 8417."),
     ]
-    assert found.notices == ("1 summary by OpenHands skipped: the original turns are read",)
+    assert found.notices == ("1 summary of OpenHands skipped, because the file has the original turns",)
 
 
 def test_a_folder_of_openhands_events_is_read_in_their_order(tmp_path: Path) -> None:

@@ -47,14 +47,14 @@ def test_every_format_is_recognised_by_its_content(
         assert "8417" in json.dumps(transcript.messages)
 
 
-def test_conversations_in_lines_know_their_line_and_id() -> None:
+def test_conversations_in_lines_have_their_line_and_id() -> None:
     assert [(t.line, t.id) for t in read_transcripts(GOLDEN / "openai_conversations.jsonl")] == [
         (1, "a"),
         (2, "b"),
     ]
 
 
-def test_an_iterator_gives_the_first_conversation_before_the_last_is_read() -> None:
+def test_an_iterator_returns_the_first_conversation_before_the_last_is_read() -> None:
     good = json.dumps({"messages": HELLO})
     transcripts = read_stream(io.BytesIO(f"{good}\n{good}\n{{broken\n".encode()), "it.jsonl")
     assert next(transcripts).line == 1
@@ -105,7 +105,7 @@ class TestClaudeCode:
         assert "sub-agent" not in self.texts()
         assert "1 message of side chains (sub-agents) skipped" in self.found.notices
 
-    def test_a_branch_that_the_person_left_is_left_out_with_a_notice(self) -> None:
+    def test_an_abandoned_branch_is_left_out_with_a_notice(self) -> None:
         assert "harbor." not in self.texts()
         assert "Then make one called harbour." in self.texts()
         assert any("2 messages skipped" in notice for notice in self.found.notices)
@@ -120,11 +120,11 @@ class TestClaudeCode:
         (found,) = read("\n".join(lines[at:]))
         assert "continued from a previous" in text_of(found.messages[0])
 
-    def test_what_the_harness_said_is_named_meta_and_api_errors_are_left_out(self) -> None:
+    def test_messages_of_the_harness_are_marked_as_meta_and_api_errors_are_left_out(self) -> None:
         assert [m["content"][:7] for m in self.found.messages if m.get("name") == "meta"] == ["<local-"]
         assert "529" not in self.texts()
 
-    def test_a_file_of_nothing_but_a_side_chain_is_read(self) -> None:
+    def test_a_file_with_only_a_side_chain_is_read(self) -> None:
         lines = (GOLDEN / "claude_code.jsonl").read_text().splitlines()
         (found,) = read("\n".join(line for line in lines if '"isSidechain": true' in line))
         assert text_of(found.messages[0]) == "A sub-agent speaks."
@@ -180,7 +180,7 @@ class TestCodex:
     def test_images_are_kept(self) -> None:
         assert any(isinstance(m["content"], list) for m in self.found.messages)
 
-    def test_a_compaction_without_its_turns_is_read_in_their_place(self) -> None:
+    def test_a_compaction_is_read_if_its_turns_are_missing(self) -> None:
         history = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "port?"}]}]
         line = {
             "timestamp": "t",
@@ -221,7 +221,7 @@ class TestCodex:
         (b'{"type": "user", "message": {"role": "user", "content": 4}}', "line 1 cannot be read"),
     ],
 )
-def test_bad_input_is_refused_with_the_place_and_what_was_found(data: bytes, words: str) -> None:
+def test_bad_input_is_refused_with_its_position_and_the_value_found(data: bytes, words: str) -> None:
     said = refusal(data)
     assert words in said
     assert said.startswith("it.json")
@@ -261,7 +261,7 @@ def test_a_syntax_error_in_a_document_of_many_lines_has_its_own_line() -> None:
 
 
 @pytest.mark.parametrize("data", ["hello", "42", '{"prompt": "x"}', ""])
-def test_what_is_accepted_is_reported_where_the_format_is_unknown(data: str) -> None:
+def test_the_error_for_an_unknown_format_lists_the_accepted_formats(data: str) -> None:
     assert "Accepted: " in refusal(data)
 
 
@@ -275,7 +275,7 @@ def test_what_is_accepted_is_reported_where_the_format_is_unknown(data: str) -> 
         '{"messages": [{"role": "user", "cont',
     ],
 )
-def test_what_is_accepted_is_not_reported_where_the_format_is_known(data: str) -> None:
+def test_the_error_for_a_known_format_does_not_list_the_accepted_formats(data: str) -> None:
     assert "Accepted: " not in refusal(data)
 
 
@@ -290,7 +290,7 @@ def test_what_is_accepted_is_not_reported_where_the_format_is_known(data: str) -
         ({"role": "user", "content": {"a": 1}}, "content is an object"),
     ],
 )
-def test_what_was_found_is_reported_in_the_words_of_json(value: Any, found: str) -> None:
+def test_errors_name_values_by_their_json_types(value: Any, found: str) -> None:
     assert found in refusal(json.dumps([*HELLO, value]))
 
 

@@ -248,10 +248,10 @@ class Compactor:
                 built_in.clearing(view), self.trigger.target(self._budget)
             )
 
-    def write_with(self, summarizer: SummaryWriter | None, model: str) -> None:
+    def set_summary_model(self, summarizer: SummaryWriter | None, model: str) -> None:
         """Replace the summary model; None: summaries are extracted without a model."""
         self.model = model
-        self.host.write_with(summarizer)
+        self.host.set_summary_model(summarizer)
 
     async def finished(self, event: CompactionEvent) -> None:
         """Notify the hooks that a compaction was stored."""
@@ -345,7 +345,7 @@ class Compactor:
         source = tuple(view)
         guidance = asyncio.create_task(self.hooks.before(source, "threshold", None))
         task = asyncio.create_task(self._run_guided(self.engine, guidance, list(source), tokens, watch))
-        known = self.terms, tokens, self.trigger.roomy_tokens
+        known = self.terms, tokens, self.trigger.max_tokens_after
         prepared = PreparedCompaction(source, guidance, task, watch, self.engine, *known)
         if self._branches is not None:
             self._branches.add(prepared)
@@ -396,5 +396,5 @@ class Compactor:
         return CompactionResult(messages, report, self._clock() - started)
 
     def _token_counts(self, view: Sequence[Message], tokens: int) -> TokenCounts:
-        trigger = self.trigger
-        return TokenCounts(partial(trigger.expected, view, tokens), trigger.overhead, trigger.roomy_tokens)
+        expected = partial(self.trigger.expected, view, tokens)
+        return TokenCounts(expected, self.trigger.overhead, self.trigger.max_tokens_after)

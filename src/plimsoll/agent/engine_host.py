@@ -89,7 +89,7 @@ class EngineHost:
             if isinstance(engine, ContextCompressor):
                 engine.forget_summaries()
 
-    def write_with(self, summarizer: SummaryWriter | None) -> None:
+    def set_summary_model(self, summarizer: SummaryWriter | None) -> None:
         """Replace the summary model; None: summaries are extracted without a model."""
         for engine in {self.engine} if self.is_built_in else {self.engine, self.fallback()}:
             if hasattr(engine, "summarizer"):
@@ -100,14 +100,14 @@ class EngineHost:
         engine = self.engine
         percent = engine.threshold_percent if 0 <= engine.threshold_percent <= 1 else 0.5
         budget = getattr(engine, "budget", None)
-        aims = budget if isinstance(budget, Budget) else Budget(engine.context_length or 1)
+        current_budget = budget if isinstance(budget, Budget) else Budget(engine.context_length or 1)
         return ContextCompressor(
             context_length=engine.context_length or None,
             threshold=percent,
             protect_last_n=max(1, engine.protect_last_n),
-            target_ratio=aims.target_ratio,
-            target_tokens=aims.target,
-            lean=aims.lean,
+            target_ratio=current_budget.target_ratio,
+            target_tokens=current_budget.target,
+            lean=current_budget.lean,
             evidence=getattr(engine, "evidence", True) is not False,
             able_to_recall=getattr(engine, "able_to_recall", True) is not False,
             media=MediaLimits(),
@@ -142,8 +142,8 @@ class EngineHost:
     async def wants_compaction(self, view: Sequence[Message]) -> bool:
         """Whether a plugin engine considers a request too large before it is sent.
 
-        Built-in engines go by the token count, which is more exact. Every request is shown, because some engines take
-        notes then.
+        Built-in engines go by the token count, which is more exact. Engines see every request, because some record
+        state from it.
         """
         if self._is_ours:
             return False

@@ -65,7 +65,7 @@ def _whole(outcome: CallOutcome) -> Message:
 
 
 def _stub(outcome: CallOutcome, whole: Message, limit: int) -> Message:
-    """What it is, head and tail within the limit, its size, and the handle of the full text."""
+    """The outline, the start and end of the text within the limit, its size, and the handle of the full text."""
     result = outcome.result
     everything = result.text if result.full is None else result.full
     line = f"\n[{len(everything):,} characters in all; full text under handle {handle_of(whole)}]"

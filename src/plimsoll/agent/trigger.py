@@ -135,7 +135,7 @@ class Trigger:
         if engine.threshold_tokens:
             growth = ceil(engine.context_length * rearm.growth)
             self._rearm_state = RearmState(tokens, tokens + growth, since + rearm.seconds)
-        else:  # due at every turn, but not for the same messages again
+        else:  # due at every turn, but only after new messages
             self._rearm_state = RearmState(tokens, tokens + 1)
 
     def expected(self, view: Sequence[Message], tokens: int, after: Sequence[Message]) -> int:
@@ -145,9 +145,9 @@ class Trigger:
         )
 
     @property
-    def roomy_tokens(self) -> int:
+    def max_tokens_after(self) -> int:
         """The largest size that leaves the conversation room to grow."""
-        return self._sizes.roomy_tokens
+        return self._sizes.max_tokens_after
 
     def target(self, budget: Budget) -> int:
         """The size that the next compaction is expected to leave."""

@@ -37,9 +37,7 @@ class BlockingArchive:
         """The result of the work; raises `ArchiveError` if it takes too long or the loop has ended."""
         if _running() is self._loop or not self._loop.is_running():
             work.close()
-            raise ArchiveError(
-                "The archive was called from its own event loop, or after that loop had ended."
-            )
+            raise ArchiveError("Call the archive from a worker thread while its event loop runs.")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result(self._deadline)

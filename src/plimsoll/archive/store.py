@@ -61,7 +61,7 @@ class ArchiveStore(ABC):
 
     @abstractmethod
     async def check(self) -> list[str]:
-        """The faults of the store, one sentence each; empty if there are none."""
+        """The problems of the store, one sentence each; empty if there are none."""
 
     @abstractmethod
     async def repair_search_index(self) -> int:

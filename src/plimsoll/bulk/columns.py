@@ -35,7 +35,7 @@ _CONSUMED = frozenset({"steps", "conversations", "system"})
 _ROLES = {"ai": "assistant", "human": "user"}  # the names in SWE-agent's published trajectories
 
 
-def holds_conversation(value: object) -> bool | None:
+def line_kind(value: object) -> bool | None:
     """Whether a line is a whole conversation; False if it is an event of a longer log, None if it is neither."""
     if isinstance(value, dict) and _column(value) is not None:
         return True
@@ -96,10 +96,10 @@ def _column(value: Mapping[str, Any]) -> str | None:
         return None  # ATIF
     if isinstance(value.get("messages"), list) and ("info" in value or "projectHash" in value):
         return None  # OpenCode, Gemini CLI
-    return next((name for name in COLUMNS if _may_hold(value.get(name))), None)
+    return next((name for name in COLUMNS if _may_contain_conversation(value.get(name))), None)
 
 
-def _may_hold(inner: Any) -> bool:
+def _may_contain_conversation(inner: Any) -> bool:
     if isinstance(inner, str):
         return inner.lstrip()[:1] in ("[", "{")
     return isinstance(inner, list | dict) and bool(inner)

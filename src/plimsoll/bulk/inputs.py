@@ -17,7 +17,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Literal
 
-from plimsoll.bulk.columns import holds_conversation
+from plimsoll.bulk.columns import line_kind
 from plimsoll.errors import TranscriptError, UserError
 from plimsoll.transcripts.lines import LineReader, parse
 
@@ -113,6 +113,6 @@ def _values(reader: LineReader) -> Iterator[object]:
 
 def _recognised(values: Iterable[object]) -> Iterator[InputKind]:
     for value in values:
-        is_whole = holds_conversation(value)
+        is_whole = line_kind(value)
         if is_whole is not None:
             yield "lines" if is_whole else "session"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll.bulk.chunks import Chunk, ChunkPart
-from plimsoll.bulk.columns import conversation_in, holds_conversation
+from plimsoll.bulk.columns import conversation_in, line_kind
 from plimsoll.bulk.parquet import rows_of_group, values_of
 from plimsoll.errors import TranscriptError
 from plimsoll.transcripts import Transcript, read_transcripts
@@ -101,7 +101,7 @@ def _is_dataset(value: Any) -> bool:
     """Whether a list contains conversations and is not one itself."""
     if not isinstance(value, list) or not value or not isinstance(value[0], dict):
         return False
-    return "role" not in value[0] and holds_conversation(value[0]) is True
+    return "role" not in value[0] and line_kind(value[0]) is True
 
 
 def _session(part: ChunkPart) -> Iterator[DatasetRow]:

@@ -27,7 +27,7 @@ from plimsoll.caching.breakpoints import (
 
 HEAD_MESSAGES = 3  # kept by every compaction: the system prompt and the first exchange
 _REMEMBERED = 32  # cache entries per conversation
-_FOR_EVER = float("inf")
+_NEVER_EXPIRES = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _guess(prompt: Prompt, native_anthropic: bool) -> dict[int, WrittenPrefix]:
     for message in range(newest_reply - 1, -1, -1):
         block = markable_block(prompt, message, native_anthropic)
         if block is not None:
-            return {block: WrittenPrefix(prompt.key(block), block, _FOR_EVER, "5m")}
+            return {block: WrittenPrefix(prompt.key(block), block, _NEVER_EXPIRES, "5m")}
     return {}
 
 

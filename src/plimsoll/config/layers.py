@@ -83,9 +83,9 @@ def unknown_key(path: KeyPath) -> str:
             f"{key} is not a setting: it is 3 and hard-coded (system prompt and first exchange). "
             "Remove it, or set compression.protect_last_n."
         )
-    whole = _whole(path)
-    if whole is not None:
-        return f"{key} is not a setting by itself: {'.'.join(whole)} is one setting. Set it as a whole."
+    enclosing = _enclosing_setting(path)
+    if enclosing is not None:
+        return f"{key} is not a setting by itself: {'.'.join(enclosing)} is one setting. Set it as a whole."
     private = [s.path[-1] for s in all_keys() if s.is_private and _is_sibling(path, s)]
     if is_secret_name(path[-1]) and private:
         return (
@@ -148,7 +148,7 @@ def _incomplete(path: KeyPath) -> str:
     return ""
 
 
-def _whole(path: KeyPath) -> KeyPath | None:
+def _enclosing_setting(path: KeyPath) -> KeyPath | None:
     """The path of the list or map that a path points into."""
     tops = (path[:length] for length in range(1, len(path)))
     return next((top for top in tops if (found := setting_at(top)) is not None and found.is_many), None)

@@ -156,7 +156,7 @@ class Sizes:
         return -(-self._room // HEADROOM_PARTS)
 
     @property
-    def roomy_tokens(self) -> int:
+    def max_tokens_after(self) -> int:
         """The largest size that leaves the headroom."""
         return self.trigger_tokens - self.headroom_tokens
 

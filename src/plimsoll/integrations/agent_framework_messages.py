@@ -7,10 +7,10 @@ from plimsoll.integrations.canonical import (
     CALL,
     call_of,
     image_part,
+    is_unchanged_thinking,
     message_of,
     redacted_thought,
     result_of,
-    still_thought,
     text_part,
     thought,
     with_blocks,
@@ -89,7 +89,9 @@ def _contents(written: WrittenMessage[Any]) -> list[Any]:
             for call in tool_calls(message)
         ],
     }
-    return with_blocks([item for item in before if still_thought(message, _thought(item))], _kind, new)
+    return with_blocks(
+        [item for item in before if is_unchanged_thinking(message, _thought(item))], _kind, new
+    )
 
 
 def _kind(content: Any) -> str:

@@ -11,10 +11,10 @@ from plimsoll.integrations.canonical import (
     CALL,
     call_of,
     image_part,
+    is_unchanged_thinking,
     message_of,
     redacted_thought,
     result_of,
-    still_thought,
     text_part,
     thought,
     with_blocks,
@@ -119,7 +119,9 @@ def _blocks(written: WrittenMessage[Any]) -> list[Any]:
         "image_url": [block for block in before if "image" in block and _part(block) in parts],
         CALL: uses,
     }
-    own = [item for item in before if "toolResult" not in item and still_thought(message, _thought(item))]
+    own = [
+        item for item in before if "toolResult" not in item and is_unchanged_thinking(message, _thought(item))
+    ]
     return with_blocks(own, _kind, new)
 
 

@@ -45,7 +45,7 @@ def message_of(
     return {**message, "tool_calls": list(calls)} if calls else message
 
 
-def still_thought(message: Message, block: Mapping[str, Any] | None) -> bool:
+def is_unchanged_thinking(message: Message, block: Mapping[str, Any] | None) -> bool:
     """Whether a message still has this thinking; None (not signed) always stays."""
     return block is None or block in (message.get("thinking_blocks") or ())
 

@@ -48,7 +48,7 @@ class HistoryCompactor:
         """Takes options, or their fields by name."""
         self.options = options or AdapterOptions(**fields)
         self._clock = clock
-        self._process, self._server, self._loop = self._begun()
+        self._process, self._server, self._loop = self._new_server()
 
     def __enter__(self) -> Self:
         return self
@@ -62,7 +62,7 @@ class HistoryCompactor:
         """End the thread and close the archive."""
         self._loop.close()
 
-    def _begun(self) -> tuple[int, ViewServer, LoopThread]:
+    def _new_server(self) -> tuple[int, ViewServer, LoopThread]:
         """The conversations of this process, and the thread for them."""
         server = ViewServer(self.options, self._clock)
         loop = LoopThread(server.close, "plimsoll-integration", "the adapter was closed")
@@ -73,10 +73,10 @@ class HistoryCompactor:
         """Start work on the thread.
 
         Servers load an application once and fork workers. Threads and connections do not survive that, so a worker
-        begins anew; the messages of its requests identify the conversations again.
+        starts over; the messages of its requests identify the conversations again.
         """
         if self._process != os.getpid():
-            self._process, self._server, self._loop = self._begun()
+            self._process, self._server, self._loop = self._new_server()
         return self._loop.start(work(self._server))
 
     @property
@@ -86,9 +86,9 @@ class HistoryCompactor:
 
     def view(self, codec: MessageCodec[H], messages: Sequence[H], **options: Any) -> HostView[H]:
         """The view of a history for the model. Blocks; the arguments are those of `view_async`."""
-        groups, inside, request = self._read(codec, messages, **options)
+        groups, system_count, request = self._read(codec, messages, **options)
         served = self._start(lambda server: server.serve(request)).result()
-        return self._written(codec, messages, groups, inside, request, served)
+        return self._written(codec, messages, groups, system_count, request, served)
 
     async def view_async(self, codec: MessageCodec[H], messages: Sequence[H], **options: Any) -> HostView[H]:
         """The view of a history for the model.
@@ -105,9 +105,9 @@ class HistoryCompactor:
         - `compact`: the focus of the agent's `compact_context` call, if the messages do not contain the call.
         - `limit`: the window that the provider stated in a refusal; it applies to the rest of the conversation.
         """
-        groups, inside, request = self._read(codec, messages, **options)
+        groups, system_count, request = self._read(codec, messages, **options)
         served = await asyncio.wrap_future(self._start(lambda server: server.serve(request)))
-        return self._written(codec, messages, groups, inside, request, served)
+        return self._written(codec, messages, groups, system_count, request, served)
 
     def view_after_overflow(
         self, error: Exception, codec: MessageCodec[H], messages: Sequence[H], **options: Any
@@ -182,14 +182,14 @@ class HistoryCompactor:
             for group in codec.decode(messages)
         ]
         log = [message for group in groups for message in group.messages]
-        inside = next(
+        system_count = next(
             (n for n, message in enumerate(log) if message.get("role") not in SYSTEM_ROLES), len(log)
         )
         name = model or self.options.model
         request = ViewRequest(
-            lead=(*system, *log[:inside]),
-            log=log[inside:],
-            chain=chain_of(conversation, log[inside:]),
+            lead=(*system, *log[:system_count]),
+            log=log[system_count:],
+            chain=chain_of(conversation, log[system_count:]),
             model=name,
             window=self.options.window or window or self.options.window_for(name),
             tools=estimate_tools_tokens([dict(tool) for tool in tools]),
@@ -199,14 +199,14 @@ class HistoryCompactor:
             limit=limit,
             compact=compact,
         )
-        return groups, inside, request
+        return groups, system_count, request
 
     def _written(
         self,
         codec: MessageCodec[H],
         before: Sequence[H],
         groups: Sequence[HostGroup],
-        inside: int,
+        system_count: int,
         request: ViewRequest,
         served: ServedView,
     ) -> HostView[H]:
@@ -214,8 +214,10 @@ class HistoryCompactor:
         _CURRENT.set(served.conversation)
         sent = sent_view(request.lead, served.kept, view, self.options.recall)
         return HostView(
-            messages=list(before) if view is None else host_messages(codec, before, groups, inside, sent),
-            system=sent.lead[: len(sent.lead) - inside],
+            messages=list(before)
+            if view is None
+            else host_messages(codec, before, groups, system_count, sent),
+            system=sent.lead[: len(sent.lead) - system_count],
             canonical=[*sent.lead, *(item.message for item in sent.kept)],
             changed=view is not None,
             tokens=served.tokens,

@@ -7,10 +7,10 @@ from typing import Any
 from plimsoll.integrations.canonical import (
     call_of,
     image_part,
+    is_unchanged_thinking,
     message_of,
     redacted_thought,
     result_of,
-    still_thought,
     text_part,
     thought,
     with_blocks,
@@ -92,7 +92,7 @@ def _kind(content: Any) -> str:
 
 def _changed(message: Message, before: Any) -> Any:
     """The content of a changed message; what a chat dict cannot express is the host's own."""
-    own = [part for part in _contents(before) if still_thought(message, _thought(part))]
+    own = [part for part in _contents(before) if is_unchanged_thinking(message, _thought(part))]
     if all(_kind(item) for item in own) and not isinstance(message.get("content"), list):
         return message.get("content") or ""
     parts = parts_of(message)
@@ -115,14 +115,14 @@ def _host_message(written: WrittenMessage[Any]) -> Any:
     content: Any = message.get("content") or ""
     if not isinstance(content, str):
         content = [_content(part) for part in parts_of(message)]
-    made = hashlib.sha256(text_of(message).encode()).hexdigest()[:22]
+    new_id = hashlib.sha256(text_of(message).encode()).hexdigest()[:22]
     if message["role"] == "tool":
-        return ChatMessageTool(id=made, content=content, tool_call_id=message["tool_call_id"])
+        return ChatMessageTool(id=new_id, content=content, tool_call_id=message["tool_call_id"])
     calls = [
         ToolCall(id=call["id"], function=call_name(call), arguments=arguments_of(call))
         for call in tool_calls(message)
     ]
-    return _CLASSES[message["role"]](id=made, content=content, **({"tool_calls": calls} if calls else {}))
+    return _CLASSES[message["role"]](id=new_id, content=content, **({"tool_calls": calls} if calls else {}))
 
 
 def _content(part: Part) -> Any:

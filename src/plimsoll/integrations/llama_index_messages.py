@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from plimsoll.integrations.canonical import CALL, still_thought, thought, with_blocks
+from plimsoll.integrations.canonical import CALL, is_unchanged_thinking, thought, with_blocks
 from plimsoll.integrations.codec import HostGroup, WrittenMessage, one_by_one
 from plimsoll.integrations.requirement import host_package
 from plimsoll.messages import Message, arguments_text, call_name, text_of, tool_calls
@@ -95,7 +95,7 @@ def _changed(written: WrittenMessage[ChatMessage]) -> ChatMessage:
     images = list_of(content)
     texts = [TextBlock(text=text)] if text or not (calls or images) else []
     if written.original is not None:
-        own = [block for block in written.original.blocks if still_thought(message, _thought(block))]
+        own = [block for block in written.original.blocks if is_unchanged_thinking(message, _thought(block))]
         kept = [block for block in own if isinstance(block, ImageBlock) and _image(block) in images]
         blocks = with_blocks(own, _kind, {"text": texts, "image": kept})
         return written.original.model_copy(update={"blocks": blocks})

@@ -6,7 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from plimsoll.context.markers import NOTE
-from plimsoll.integrations.canonical import CALL, redacted_thought, still_thought, thought, with_blocks
+from plimsoll.integrations.canonical import (
+    CALL,
+    is_unchanged_thinking,
+    redacted_thought,
+    thought,
+    with_blocks,
+)
 from plimsoll.integrations.codec import HostGroup, WrittenMessage
 from plimsoll.integrations.requirement import host_package
 from plimsoll.messages import Message, arguments_text, call_name, parts_of, text_of, texts_of, tool_calls
@@ -103,7 +109,7 @@ def _response(written: WrittenMessage[ModelMessage]) -> ModelMessage:
     made = [ToolCallPart(call_name(call), arguments_text(call), str(call.get("id"))) for call in calls]
     if not isinstance(written.original, ModelResponse):
         return ModelResponse([*texts, *made], timestamp=_NEVER)
-    own = [part for part in written.original.parts if still_thought(written.message, _thought(part))]
+    own = [part for part in written.original.parts if is_unchanged_thinking(written.message, _thought(part))]
     return replace(written.original, parts=with_blocks(own, _kind, {"text": texts, CALL: made}))
 
 

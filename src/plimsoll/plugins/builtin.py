@@ -59,7 +59,7 @@ def make_compressor(context: EngineContext) -> ContextCompressor:
 def _log_of(context: EngineContext) -> Callable[[str], LoggedSource | None] | None:
     if context.archive is None or not context.session_id:
         return None
-    return StoredLog(BlockingArchive.here(context.archive), context.session_id).left
+    return StoredLog(BlockingArchive.here(context.archive), context.session_id).replaced_messages
 
 
 def make_lcm(context: EngineContext) -> LcmEngine:

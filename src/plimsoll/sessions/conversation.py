@@ -266,7 +266,7 @@ class Conversation:
             compactor.host.hide, compactor.wire = connection.hide, connection.client.endpoint.wire.validation
             await old.aclose()
             if writer is not None:
-                compactor.write_with(*writer)
+                compactor.set_summary_model(*writer)
             await compactor.host.ask("update_model", None, **connection.facts(connection.card.prompt_limit))
             if settings is not None and isinstance(compactor.engine, ContextCompressor):
                 compactor.engine.update_settings(

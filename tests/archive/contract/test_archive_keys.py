@@ -39,7 +39,7 @@ def test_a_key_is_kept_with_its_limits_and_without_its_secret(archive: Driver):
 
 def test_a_name_is_free_again_when_its_key_is_revoked(archive: Driver):
     added(archive, "one", "laptop")
-    with pytest.raises(UserError, match="There is a key 'laptop' already"):
+    with pytest.raises(UserError, match="A key named 'laptop' already exists"):
         added(archive, "two", "laptop")
     revoked = asked(archive, lambda keys: keys.revoke("laptop"))
     assert revoked.revoked == archive.clock.now

@@ -50,11 +50,11 @@ def phrases_in(query: str) -> Callable[[str], bool]:
     """A predicate: whether a text contains every word and phrase of a query."""
     wanted = [f" {' '.join(words_of(term.text))}{'' if term.prefix else ' '}" for term in terms_of(query)]
 
-    def holds(text: str) -> bool:
+    def matches(text: str) -> bool:
         spaced = f" {' '.join(words_of(text))} "
         return all(phrase in spaced for phrase in wanted)
 
-    return holds
+    return matches
 
 
 def folded(text: str) -> str:

@@ -53,24 +53,24 @@ class SqlKeys(KeyStore):
             )
             if not added:
                 raise UserError(
-                    f"There is a key {name!r} already. Choose another name, or end that one with "
+                    f"A key named {name!r} already exists. Choose another name, or revoke it with "
                     f"`plimsoll gateway keys revoke {name}`."
                 )
-            return await _holding(db, name)
+            return await _active_key_named(db, name)
 
         return await self._database.write(work)
 
     async def renew(self, name: str, digest: bytes) -> AccessKey:
         async def work(db: SqlConnection) -> AccessKey:
-            key = await _holding(db, name)
+            key = await _active_key_named(db, name)
             await db.run("UPDATE access_keys SET digest = ? WHERE id = ?", (digest, key.id))
-            return await _holding(db, name)
+            return await _active_key_named(db, name)
 
         return await self._database.write(work, repeatable=True)
 
     async def revoke(self, name: str) -> AccessKey:
         async def work(db: SqlConnection) -> AccessKey:
-            key = await _holding(db, name)
+            key = await _active_key_named(db, name)
             await db.run("UPDATE access_keys SET revoked = ? WHERE id = ?", (await db.now(), key.id))
             return _key(await db.only(f"{_SELECT} WHERE id = ?", (key.id,)))
 
@@ -210,7 +210,7 @@ async def _carry_over(db: SqlConnection, id: str, start: int) -> None:
         await db.run(f"DELETE FROM access_usage {later}", (id, MINUTE, start))
 
 
-async def _holding(db: SqlConnection, name: str) -> AccessKey:
+async def _active_key_named(db: SqlConnection, name: str) -> AccessKey:
     found = await db.row(f"{_SELECT} WHERE name = ? AND revoked IS NULL", (name,))
     if found is None:
         rows = await db.rows("SELECT name FROM access_keys WHERE revoked IS NULL ORDER BY name LIMIT 20")

@@ -25,7 +25,7 @@ Row = tuple[str, str, str, str]  # owner, name, name of the reply that it contin
 
 
 class ReplyGroups:
-    """Writes the replies of all owners, those that wait at the same time in one transaction."""
+    """Writes the replies of all owners. Replies that wait at the same time share one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -176,7 +176,7 @@ class ContextCompressor(ContextEngine):
     def resume(self, left: int, fixed: FixedPart) -> None:
         """Restore the state after a restart: the last compaction left this many tokens."""
         sizes = self.budget.sizes(fixed)
-        due = sizes.rearm_tokens(left, gained=True, tail_is_protected=left > sizes.roomy_tokens)
+        due = sizes.rearm_tokens(left, gained=True, tail_is_protected=left > sizes.max_tokens_after)
         self._rearm = RearmState(left, due)
 
     def clearing(self, messages: Sequence[Message]) -> Clearing:

@@ -96,7 +96,7 @@ class CompactionPlan:
         """The size to aim for once the tail must be shortened, which leaves headroom."""
         if self._normal_limit < self.smallest < self.limit:
             return (self.smallest + self.limit) // 2
-        return self.calibration.estimate_for(min(self.sizes.limit_tokens, self.sizes.roomy_tokens))
+        return self.calibration.estimate_for(min(self.sizes.limit_tokens, self.sizes.max_tokens_after))
 
     @property
     def tail_limit(self) -> int:

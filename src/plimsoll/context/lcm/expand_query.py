@@ -35,7 +35,7 @@ def expand_query(
     """An answer and the ids it cites; the newest request and later messages are not searched."""
     question = str(arguments.get("question") or "").strip()
     if not question:
-        raise UserError("`question` must be a text.")
+        raise UserError("`question` must be a non-empty string.")
     ids = arguments.get("ids") or []
     if not isinstance(ids, list):
         raise UserError("`ids` must be a list of ids such as n:3f2a9c1b7d or m:12.")

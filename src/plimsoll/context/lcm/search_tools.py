@@ -155,7 +155,7 @@ def _node(id: str, tree: Tree) -> Node:
 def _text(arguments: Mapping[str, Any], name: str) -> str:
     value = arguments.get(name)
     if not isinstance(value, str) or not value:
-        raise UserError(f"`{name}` must be a text.")
+        raise UserError(f"`{name}` must be a non-empty string.")
     return value
 
 
@@ -173,7 +173,7 @@ def _whole_number(
     if value is None:
         return default
     if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
-        raise UserError(f"`{name}` must be a whole number from {minimum} on, not {value!r}.")
+        raise UserError(f"`{name}` must be a whole number of at least {minimum}, not {value!r}.")
     return value if maximum is None else min(value, maximum)
 
 

@@ -77,7 +77,9 @@ def message_by_id(id: str, store: NodeStore) -> StoredMessage:
         by_handle = store.by_handle(id)
         if by_handle is not None:
             return by_handle
-    raise UserError(f"Nothing has the id {id!r}. Ids look like n:3f2a9c1b7d, m:12 or h:3f2a9c1b7d.")
+    raise UserError(
+        f"No message or node has the id {id!r}. Ids look like n:3f2a9c1b7d, m:12 or h:3f2a9c1b7d."
+    )
 
 
 def node_by_id(id: str, tree: Tree) -> Node | None:

@@ -33,7 +33,7 @@ BETWEEN = " – "  # no sign that separates clauses: the denial in front holds f
 
 
 class ListedSentence(NamedTuple):
-    """A sentence, and the line that introduces the list in which it stands."""
+    """A sentence, and the line that introduces its list."""
 
     text: str
     introduction: str = ""
@@ -46,7 +46,7 @@ class ListedSentence(NamedTuple):
 
     @property
     def is_limited(self) -> bool:
-        """Whether the introduction says what must be, and not only what follows."""
+        """Whether the introduction states a rule, not only that a list follows."""
         if not self.introduction:
             return False
         lays_out = word_group("lays_out").found_in(self.introduction.lower())
@@ -54,18 +54,18 @@ class ListedSentence(NamedTuple):
 
     @property
     def in_full(self) -> str:
-        """The sentence, behind its introduction where that denies it or says what it is about."""
+        """The sentence, after its introduction if that denies it or names its subject."""
         if not self.is_limited or (self.is_rule and _only_announces(self.introduction)):
             return self.text
         return f"{self.introduction.rstrip(':： ')}{BETWEEN}{self.text}"
 
     def bounded(self, at: int) -> str:
-        """The sentence in full, cut where it is very long; `at` is where its words set the limit."""
+        """The whole sentence, shortened if it is very long; `at` is the position of the words that set the limit."""
         return bounded_sentence(self.in_full, at if self.in_full == self.text else 0)
 
 
 def listed_sentences(text: str) -> Iterator[ListedSentence]:
-    """The sentences of a text in order; a line that only introduces a list is none."""
+    """The sentences of a text in order; a line that only introduces a list is not a sentence."""
     open_lists: list[tuple[int, str]] = []  # the indent of each introduction, and its words
     lines = [line for line in text.splitlines() if line.strip()]
     for line, following in zip(lines, [*lines[1:], ""], strict=False):
@@ -81,18 +81,18 @@ def listed_sentences(text: str) -> Iterator[ListedSentence]:
 
 
 def _still_open(lists: list[tuple[int, str]], line: str) -> list[tuple[int, str]]:
-    """The lists that a line belongs to; a line at the margin that is no item ends them all."""
+    """The lists that a line belongs to; an unindented line that is not an item ends all of them."""
     indent = _indent(line)
     return [one for one in lists if one[0] < indent] if _ITEM.match(line) or indent else []
 
 
 def _introduces(line: str, following: str, indent: int) -> bool:
-    """Whether a line introduces the list that the following line begins."""
+    """Whether a line introduces the list that starts on the next line."""
     return bool(_INTRODUCES.search(line) and _ITEM.match(following)) and indent < _indent(following)
 
 
 def constraints_in(text: str) -> Iterator[str]:
-    """The sentences of a rules file that set a limit, as they stand."""
+    """The sentences of a rules file that set a limit, verbatim."""
     if may_be_constraint(text[:_READ]):
         for said in listed_sentences(_HEADINGS.sub("", redact(beginning_of(text, _READ)))):
             found = constraint_in(said.text)
@@ -101,7 +101,7 @@ def constraints_in(text: str) -> Iterator[str]:
 
 
 def _only_announces(introduction: str) -> bool:
-    """Whether a line says no more than that rules follow."""
+    """Whether a line only says that rules follow."""
     return not denies(introduction) and content_words(introduction) <= _announcing_words()
 
 

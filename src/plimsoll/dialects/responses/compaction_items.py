@@ -15,6 +15,7 @@ from plimsoll.messages import Message
 
 Item = dict[str, Any]
 TRIGGER = "compaction_trigger"
+ENCRYPTED_PREFIX = "gAAAA"  # starts everything that OpenAI has encrypted
 _TYPES = ("compaction", "compaction_summary", "context_compaction")
 _OPAQUE = (
     "[Earlier turns were compacted by the provider. Their summary is encrypted and cannot be read here.]"

@@ -29,7 +29,7 @@ from plimsoll.dialects.responses.request import (
     tools_of,
     with_items,
 )
-from plimsoll.dialects.responses.signed_thinking import is_sealed
+from plimsoll.dialects.responses.signed_thinking import is_encoded_thinking
 from plimsoll.dialects.responses.stream_decoder import ResponsesStreamDecoder
 from plimsoll.dialects.responses.stream_encoder import ResponsesStreamEncoder
 from plimsoll.dialects.responses.stream_errors import error_object
@@ -137,9 +137,13 @@ class ResponsesDialect(Dialect):
 
     def outgoing(self, body: Body) -> Body:
         items = body.get("input")
-        if not isinstance(items, list) or not any(is_readable(item) or is_sealed(item) for item in items):
+        if not isinstance(items, list) or not any(
+            is_readable(item) or is_encoded_thinking(item) for item in items
+        ):
             return body
-        kept = [as_message(item) if is_readable(item) else item for item in items if not is_sealed(item)]
+        kept = [
+            as_message(item) if is_readable(item) else item for item in items if not is_encoded_thinking(item)
+        ]
         return {**body, "input": kept}
 
     def rough_messages(self, body: Body) -> list[Message]:

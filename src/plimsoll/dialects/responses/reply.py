@@ -10,7 +10,7 @@ from plimsoll.dialects.reply import Reply
 from plimsoll.dialects.responses.items import assistant_message, items_of
 from plimsoll.dialects.responses.parts import EXTRAS
 from plimsoll.dialects.responses.request import tools_of
-from plimsoll.dialects.responses.signed_thinking import sealed
+from plimsoll.dialects.responses.signed_thinking import encoded_thinking
 from plimsoll.dialects.responses.tools import tool_names
 from plimsoll.dialects.usage import Usage, usage_from_openai
 from plimsoll.errors import MalformedReply
@@ -83,7 +83,7 @@ def finish_of(response: dict[str, Any], has_calls: bool) -> FinishReason:
 
 
 def encode_reply(
-    reply: Reply, request_body: dict[str, Any], created: int, seal: Seal = sealed
+    reply: Reply, request_body: dict[str, Any], created: int, seal: Seal = encoded_thinking
 ) -> dict[str, Any]:
     """The body of a response to this request; `seal` encrypts signed thinking."""
     output = answer_items(reply.message, reply.id, request_body, seal)
@@ -91,7 +91,7 @@ def encode_reply(
 
 
 def answer_items(
-    message: Message, seed: str, request_body: dict[str, Any], seal: Seal = sealed
+    message: Message, seed: str, request_body: dict[str, Any], seal: Seal = encoded_thinking
 ) -> list[Item]:
     """The output items of a reply; their ids derive from `seed`."""
     own = message.get(EXTRAS)

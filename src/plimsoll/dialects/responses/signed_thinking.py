@@ -14,12 +14,12 @@ from plimsoll.messages.untyped import object_of, objects_in
 _PREFIX = "plimsoll-thinking:"
 
 
-def sealed(blocks: list[dict[str, Any]]) -> str:
+def encoded_thinking(blocks: list[dict[str, Any]]) -> str:
     """The blocks as the content of a reasoning item."""
     return _PREFIX + json.dumps(blocks, ensure_ascii=False, separators=(",", ":"))
 
 
-def is_sealed(item: Any) -> bool:
+def is_encoded_thinking(item: Any) -> bool:
     """Whether a reasoning item contains another provider's thinking."""
     content = object_of(item).get("encrypted_content")
     return isinstance(content, str) and content.startswith(_PREFIX)
@@ -27,7 +27,7 @@ def is_sealed(item: Any) -> bool:
 
 def blocks_in(item: dict[str, Any]) -> list[dict[str, Any]]:
     """The blocks in a reasoning item; empty if a client has changed them."""
-    if not is_sealed(item):
+    if not is_encoded_thinking(item):
         return []
     try:
         blocks = json.loads(item["encrypted_content"].removeprefix(_PREFIX))

@@ -21,7 +21,7 @@ from plimsoll.dialects.reply import (
 from plimsoll.dialects.responses.parts import EXTRAS
 from plimsoll.dialects.responses.reply import Seal, called_item, envelope, item_id, with_id
 from plimsoll.dialects.responses.request import tools_of
-from plimsoll.dialects.responses.signed_thinking import sealed
+from plimsoll.dialects.responses.signed_thinking import encoded_thinking
 from plimsoll.dialects.responses.stream_errors import error_object
 from plimsoll.dialects.responses.stream_events import EventNumbers, whole_item
 from plimsoll.dialects.responses.tools import tool_names
@@ -34,7 +34,7 @@ Item = dict[str, Any]
 class ResponsesStreamEncoder(SequentialEncoder):
     """Encodes one response. `created` is the time in seconds, `seal` encrypts signed thinking."""
 
-    def __init__(self, request_body: dict[str, Any], created: int, seal: Seal = sealed) -> None:
+    def __init__(self, request_body: dict[str, Any], created: int, seal: Seal = encoded_thinking) -> None:
         super().__init__()
         self._asked, self._created, self._seal = request_body, created, seal
         self._kinds = tool_names(tools_of(request_body))

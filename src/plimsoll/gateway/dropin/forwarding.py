@@ -168,7 +168,7 @@ def _require_reachable(forwarded: _Forwarded, target: Target) -> None:
         raise Refused(
             404,
             "not_found_error",
-            f"The upstream speaks {target.dialect.title}'s format and has no {forwarded.listed.path}.",
+            f"The upstream uses {target.dialect.title}'s format and has no {forwarded.listed.path}.",
         )
     if forwarded.listed.stored:
         refuse_shared_account(

@@ -31,6 +31,6 @@ def write_foreign(
 
 def _refusal(client: Dialect, target: Dialect, fields: str) -> Refused:
     return bad_request(
-        f"The upstream speaks {target.title}'s dialect, which has no equivalent of {fields}, and the answer would be "
+        f"The upstream uses {target.title}'s dialect, which has no equivalent of {fields}, and the answer would be "
         f"wrong without it. Leave it out, or set model.base_url to an upstream that speaks {client.title}'s.",
     )

@@ -12,19 +12,19 @@ async def until_disconnect(serving: Coroutine[Any, Any, None], receive: Receive)
     """Serve until the answer is complete or the client disconnects, whichever comes first."""
     task = asyncio.current_task()
     assert task is not None
-    leaving = asyncio.create_task(disconnected(receive))
+    disconnect_task = asyncio.create_task(disconnected(receive))
 
-    def gone(left_task: "asyncio.Task[None]") -> None:
-        if not left_task.cancelled():
+    def cancel_request(ended: "asyncio.Task[None]") -> None:
+        if not ended.cancelled():
             task.cancel()
 
-    leaving.add_done_callback(gone)
+    disconnect_task.add_done_callback(cancel_request)
     try:
         await serving
     except asyncio.CancelledError:
-        if not leaving.done() or leaving.cancelled():
+        if not disconnect_task.done() or disconnect_task.cancelled():
             raise  # the gateway itself is stopping
         task.uncancel()
     finally:
-        leaving.remove_done_callback(gone)
-        leaving.cancel()
+        disconnect_task.remove_done_callback(cancel_request)
+        disconnect_task.cancel()

@@ -20,11 +20,11 @@ class AllowList:
     """Who gets answers: these users everywhere, and everyone in these rooms. Empty: nobody."""
 
     people: Collection[str] = ()
-    places: Collection[str] = ()
+    rooms: Collection[str] = ()
 
-    def admits(self, place: str, *names: str) -> bool:
+    def allows(self, place: str, *names: str) -> bool:
         """Whether a user with these names gets answers in a room."""
-        return place in self.places or any(name in self.people for name in names)
+        return place in self.rooms or any(name in self.people for name in names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class MatrixAdapter(Adapter):
 
     async def _accept(self, room: str, state: Sequence[Any]) -> None:
         by = next((event.sender for event in state if _membership(event, self._user) == "invite"), "")
-        if not self._allowed.admits(room, by):
+        if not self._allowed.allows(room, by):
             _log.info("An invitation by %s to %s was ignored: gateway.matrix.allowed_users", by, room)
             return
         try:
@@ -146,7 +146,7 @@ class MatrixAdapter(Adapter):
 
     def _is_wanted(self, room: str, event: Mapping[str, Any]) -> bool:
         sender, content = event.get("sender", ""), event.get("content") or {}
-        if sender == self._user or not self._allowed.admits(room, sender) or "event_id" not in event:
+        if sender == self._user or not self._allowed.allows(room, sender) or "event_id" not in event:
             return False
         if event.get("type") == "m.room.encrypted":
             return True

@@ -87,7 +87,7 @@ class TelegramAdapter(Adapter):
         if not sender or not chat or sender.get("is_bot"):
             return None
         place, id = str(chat["id"]), str(sender["id"])
-        if not self._allowed.admits(place, id, f"@{sender.get('username', '')}"):
+        if not self._allowed.allows(place, id, f"@{sender.get('username', '')}"):
             return None
         return self._read(
             message, place, id, "" if chat.get("type") == "private" else sender.get("first_name") or id

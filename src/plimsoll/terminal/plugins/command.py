@@ -18,7 +18,7 @@ from plimsoll.installation import install_command
 from plimsoll.messages.printable import plain
 from plimsoll.plugins import TrustFile, plugin_at
 from plimsoll.terminal.plugins.engine_choice import EngineChoice
-from plimsoll.terminal.plugins.listing import as_json, facts, lists
+from plimsoll.terminal.plugins.listing import as_json, plugin_details, plugin_list
 from plimsoll.terminal.plugins.menu import Menu
 from plimsoll.terminal.plugins.scaffold import write_plugin
 from plimsoll.terminal.plugins.screen import run_screen
@@ -81,7 +81,7 @@ def info(name: str) -> None:
     using = found.serving(choice.active)
     for item in dict.fromkeys(named):
         click.echo(plain(item.name))
-        for fact, text in facts(item, using):
+        for fact, text in plugin_details(item, using):
             click.echo(f"  {fact + ':':<13}{plain(text)}")
 
 
@@ -152,4 +152,4 @@ def _folder(path: Path) -> Path:
 def _show_list() -> None:
     choice = EngineChoice()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
-    console.print(lists(choice.tried, choice.active))
+    console.print(plugin_list(choice.tried, choice.active))

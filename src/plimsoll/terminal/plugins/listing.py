@@ -10,15 +10,17 @@ from rich.text import Text
 from plimsoll.messages.printable import plain
 from plimsoll.plugins import Catalogue, CatalogueEntry
 
-ACTIVE, USABLE, BARRED = "●", "○", "×"
+ACTIVE, USABLE, UNUSABLE = "●", "○", "×"
 
 
-def lists(found: Catalogue, active: str) -> Group:
+def plugin_list(found: Catalogue, active: str) -> Group:
     """Engines, then general plugins, each with its source and description."""
     using = found.serving(active)
     parts: list[RenderableType] = [Text("Context engines", "bold"), _table(found.engines, using)]
     if found.find(active) is None:
-        parts.append(Text(f"{BARRED} {plain(active)} is set in context.engine but does not exist", "yellow"))
+        parts.append(
+            Text(f"{UNUSABLE} {plain(active)} is set in context.engine but does not exist", "yellow")
+        )
     parts += [Text(""), Text("General plugins", "bold")]
     parts.append(_table(found.general, None) if found.general else Text("none", "dim"))
     return Group(*parts)
@@ -27,8 +29,8 @@ def lists(found: Catalogue, active: str) -> Group:
 def mark_of(entry: CatalogueEntry, using: CatalogueEntry | None) -> str:
     """Active, usable, or not usable."""
     if entry == using or entry.is_enabled:
-        return BARRED if entry.obstacle else ACTIVE
-    return BARRED if entry.obstacle else USABLE
+        return UNUSABLE if entry.obstacle else ACTIVE
+    return UNUSABLE if entry.obstacle else USABLE
 
 
 def _table(entries: Sequence[CatalogueEntry], using: CatalogueEntry | None) -> Table:
@@ -46,7 +48,7 @@ def _table(entries: Sequence[CatalogueEntry], using: CatalogueEntry | None) -> T
     return table
 
 
-def facts(entry: CatalogueEntry, using: CatalogueEntry | None) -> Iterator[tuple[str, str]]:
+def plugin_details(entry: CatalogueEntry, using: CatalogueEntry | None) -> Iterator[tuple[str, str]]:
     """One entry in detail."""
     manifest = entry.manifest
     yield "description", entry.description or "none"

@@ -99,13 +99,13 @@ class GeminiProvider(ScriptedProvider):
         return json_event(encode_error(code_of(kind), message))
 
     def reply_body(self, reply: Reply) -> dict[str, Any]:
-        return super().reply_body(_issued(reply))
+        return super().reply_body(_as_sent(reply))
 
     def events(self, reply: Reply, request: ChatRequest) -> list[SseEvent]:
-        return super().events(_issued(reply), request)
+        return super().events(_as_sent(reply), request)
 
 
-def _issued(reply: Reply) -> Reply:
+def _as_sent(reply: Reply) -> Reply:
     """The reply as the model sends it: with a signature on its first call, or without call ids."""
     calls = tool_calls(reply.message)
     if not calls:

@@ -8,6 +8,7 @@ from typing import Any
 
 from plimsoll.dialects import RESPONSES, ChatRequest, Reply, SseEvent
 from plimsoll.dialects.blocks.assistant import thinking_of
+from plimsoll.dialects.responses.compaction_items import ENCRYPTED_PREFIX
 from plimsoll.dialects.responses.reply import encode_reply
 from plimsoll.dialects.responses.stream_encoder import ResponsesStreamEncoder
 from plimsoll.dialects.responses.stream_errors import error_object
@@ -17,8 +18,6 @@ from plimsoll.testing.scripted_server.replies import steps_of
 from plimsoll.testing.scripted_server.rules import responses as rules
 from plimsoll.testing.scripted_server.rules.checked_request import CheckedRequest
 from plimsoll.testing.scripted_server.rules.refusal import Refusal
-
-SEAL = "gAAAA"  # starts OpenAI's encrypted content
 
 
 class ResponsesProvider(OpenAiProvider):
@@ -34,7 +33,7 @@ class ResponsesProvider(OpenAiProvider):
         return rules.shape_refusals(body)
 
     def refusals(self, checked: CheckedRequest) -> Iterator[Refusal]:
-        return rules.refusals(checked, self._required, SEAL)
+        return rules.refusals(checked, self._required, ENCRYPTED_PREFIX)
 
     def failure_event(self, kind: str, message: str) -> SseEvent:
         failed = {"status": "failed", "error": error_object(kind, message), "output": []}
@@ -76,4 +75,4 @@ def _signed(reply: Reply) -> Reply:
 
 def _sealed(blocks: list[dict[str, Any]]) -> str:
     text = "".join(str(block.get("signature") or block.get("data")) for block in blocks)
-    return SEAL + blake2b(text.encode(), digest_size=24).hexdigest()
+    return ENCRYPTED_PREFIX + blake2b(text.encode(), digest_size=24).hexdigest()

@@ -41,9 +41,8 @@ class OpenHandsFormat(TranscriptFormat):
         )
         for _, event in log_records(flat, source, self):
             log.take(event)
-        notices = [
-            f"{counted(log.condensed, 'summary', 'summaries')} by OpenHands skipped: the original turns are read"
-        ]
+        skipped = counted(log.condensed, "summary", "summaries")
+        notices = [f"{skipped} of OpenHands skipped, because the file has the original turns"]
         yield from_log(log.messages, source, self, notices=notices if log.condensed else ())
 
 

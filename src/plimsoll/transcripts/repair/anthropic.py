@@ -140,7 +140,7 @@ def _call(block: Block, place: str, ids: CallIds, found: FindingList) -> Block:
     if not _NAME.fullmatch(name):
         repaired["name"] = legal_name(name)
         found.add(
-            place, f"the tool name {shown_value(name)} is illegal", f"Renamed it to {repaired['name']!r}"
+            place, f"the tool name {shown_value(name)} is not allowed", f"Renamed it to {repaired['name']!r}"
         )
     if not isinstance(block.get("input"), dict):
         repaired["input"] = input_of(string_of(block.get("input")))

@@ -89,7 +89,7 @@ def _call(call: dict[str, Any], place: str, found: FindingList) -> dict[str, Any
     name, arguments = call.get("name"), call.get("args")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         legal = legal_name(str(name or ""))
-        found.add(place, f"the function name {shown_value(name)} is illegal", f"Renamed it to {legal!r}")
+        found.add(place, f"the function name {shown_value(name)} is not allowed", f"Renamed it to {legal!r}")
         call = {**call, "name": legal}
     if arguments is not None and not isinstance(arguments, dict):
         found.add(place, "the arguments of a call are not an object", "Wrapped them in one")

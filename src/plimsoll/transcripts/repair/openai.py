@@ -113,7 +113,7 @@ def _call(call: dict[str, Any], place: str, ids: _CallNames, found: FindingList)
         found.add(place, f"the tool call id {shown_value(old)} {problem}", f"Renamed it to {new!r}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         legal = legal_name(str(name or ""))
-        found.add(place, f"the tool name {shown_value(name)} is illegal", f"Renamed it to {legal!r}")
+        found.add(place, f"the tool name {shown_value(name)} is not allowed", f"Renamed it to {legal!r}")
         function = {**function, "name": legal}
     if not isinstance(arguments, str):
         found.add(place, f"the arguments of the call {new!r} are not a string", "Serialised them as JSON")

@@ -15,6 +15,7 @@ from typing import Any
 
 from plimsoll.dialects.responses.calls import is_call
 from plimsoll.dialects.responses.compaction_items import (
+    ENCRYPTED_PREFIX,
     TRIGGER,
     as_message,
     is_compaction,
@@ -28,7 +29,6 @@ from plimsoll.transcripts.repair.findings import MISSING_RESULT, FindingList, sh
 from plimsoll.transcripts.repair.images import OPENAI_IMAGES, url_problem
 
 Item = dict[str, Any]
-SEAL = "gAAAA"  # starts everything that OpenAI has encrypted
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ROLES = ("user", "assistant", "system", "developer")
 _PREFIXES = {
@@ -50,7 +50,7 @@ def repair_responses(
     listed = body.get("input")
     if not isinstance(listed, list):
         return body
-    items = _sound(listed, found)
+    items = _well_formed(listed, found)
     items = _without_foreign_content(items, found, is_portable)
     items = _paired(_with_call_ids(items, found), found)
     items = _with_legal_ids(items, found)
@@ -58,7 +58,7 @@ def repair_responses(
     return {**body, "input": items}
 
 
-def _sound(listed: Sequence[Any], found: FindingList) -> list[Item]:
+def _well_formed(listed: Sequence[Any], found: FindingList) -> list[Item]:
     items: list[Item] = []
     for index, item in enumerate(listed):
         place = f"item {index + 1}"
@@ -112,7 +112,7 @@ def _call_or_output(item: Item, place: str, found: FindingList) -> Item:
         if isinstance(output, str):
             return item
         if not isinstance(output, list):
-            found.add(place, "the output is neither text nor a list", "Made it text")
+            found.add(place, "the output is neither text nor a list", "Converted it to text")
             text = "" if output is None else json.dumps(output, ensure_ascii=False)
             return {**item, "output": text}
         parts = [_part(part, {}, place, found) for part in output]
@@ -120,7 +120,7 @@ def _call_or_output(item: Item, place: str, found: FindingList) -> Item:
     name, arguments = item.get("name"), item.get("arguments")
     if item["type"] == "function_call" and (not isinstance(name, str) or not _NAME.fullmatch(name)):
         legal = legal_name(str(name or ""))
-        found.add(place, f"the tool name {shown_value(name)} is illegal", f"Renamed it to {legal!r}")
+        found.add(place, f"the tool name {shown_value(name)} is not allowed", f"Renamed it to {legal!r}")
         item = {**item, "name": legal}
     if item["type"] == "function_call" and not isinstance(arguments, str):
         found.add(place, "the arguments of a call are not a string", "Serialised them as JSON")
@@ -151,7 +151,7 @@ def _without_foreign_content(items: list[Item], found: FindingList, is_portable:
 def _is_foreign(item: Item) -> bool:
     """Whether the encrypted content is not OpenAI's."""
     content = item.get("encrypted_content")
-    return isinstance(content, str) and not content.startswith(SEAL)
+    return isinstance(content, str) and not content.startswith(ENCRYPTED_PREFIX)
 
 
 def _readable_compaction(item: Item, place: str, found: FindingList, is_portable: bool) -> list[Item]:

@@ -43,12 +43,12 @@ def _with_content(message: dict[str, Any], place: str, found: FindingList) -> di
         found.add(place, f"the {message['role']} message has no content", "Made it empty text")
         return {**message, "content": ""}
     if not isinstance(content, list):
-        found.add(place, "the content is neither text nor a list", "Made it text")
+        found.add(place, "the content is neither text nor a list", "Converted it to text")
         return {**message, "content": json.dumps(content, ensure_ascii=False)}
     parts = [_part(part) for part in content]
     kept = [part for part in parts if part is not None]
     if any(new is not old for new, old in zip(parts, content, strict=True)):
-        found.add(place, "a part of the content has no type", "Made it text, or removed it")
+        found.add(place, "a part of the content has no type", "Converted it to text, or removed it")
         return {**message, "content": kept}
     return message
 
