@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from gateway_server import RunningGateway, settings_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.gateway.http.json_limits import has_more_elements, is_deeper
+from plimsoll.gateway.http.json_limits import _STRING, has_more_elements, is_deeper
 
 
 @pytest.fixture(scope="module")
@@ -166,3 +167,14 @@ def test_json_has_at_most_two_elements_in_three_bytes(value: object) -> None:
     elements = sum(raw.count(sign) for sign in (b"[", b"{", b","))
     assert not has_more_elements(raw, elements)
     assert elements == 0 or has_more_elements(raw, elements - 1)
+
+
+def test_counting_the_elements_of_a_large_body_ends_at_the_limit():
+    raw = json.dumps([{"role": "user", "content": "go, [on]"}] * 100_000).encode()
+    began = time.process_time()
+    _STRING.sub(b"", raw)
+    whole, began = time.process_time() - began, time.process_time()
+    assert has_more_elements(raw, 10_000)
+    assert time.process_time() - began < whole / 2
+    assert not has_more_elements(raw, 300_000)
+    assert has_more_elements(raw, 299_999)

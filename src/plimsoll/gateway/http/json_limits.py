@@ -10,13 +10,25 @@ and commas than the limit, strings included, is counted again without its string
 import re
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_PIECE = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"|"){1,4096}+', re.DOTALL)  # whole strings
 
 
 def has_more_elements(raw: bytes, limit: int) -> bool:
     """Whether the JSON has more than `limit` lists, objects and commas; exact if it is valid."""
     if 2 * len(raw) <= 3 * limit:
         return False  # valid JSON has at most two elements in three bytes: [],[],… Counting is slower than parsing.
-    return _counted(raw) > limit and _counted(_STRING.sub(b"", raw)) > limit
+    return _counted(raw) > limit and _has_more_outside_strings(raw, limit)
+
+
+def _has_more_outside_strings(raw: bytes, limit: int) -> bool:
+    """Count piece by piece: other threads run in between, and the count ends at the limit."""
+    count = place = 0
+    while place < len(raw) and count <= limit:
+        piece = _PIECE.match(raw, place)
+        assert piece is not None, "a piece has at least one byte"
+        count += _counted(_STRING.sub(b"", piece[0]))
+        place = piece.end()
+    return count > limit
 
 
 def _counted(raw: bytes) -> int:
