@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from plimsoll.context.ledger.phrases import any_of
+
 _PUNCTUATION = str.maketrans('.,;:!?()[]"`*、。！？।', " " * 18)
 _NOT_A_SENTENCE = ("#", "|", ">", "`")
 
@@ -66,16 +68,15 @@ def without_narration(sentence: str) -> str:
 def _words() -> _ConstraintWords:
     text = files("plimsoll.context.ledger").joinpath("demands.toml").read_text("utf-8")
     data = tomllib.loads(text)
-    phrases = sorted({phrase for group in data["words"].values() for phrase in group}, key=len, reverse=True)
+    phrases = {phrase for group in data["words"].values() for phrase in group}
     signs = {sign for group in data["signs"].values() for sign in group}
     # Search for the longest word of a phrase, which is usually the rarest.
     hints = {max(phrase.split(), key=len) for phrase in phrases}
     hints |= {hint for row in data["patterns"] for hint in row["hints"]}
-    plain = "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
     patterns = "|".join(row["pattern"] for row in data["patterns"])
     return _ConstraintWords(
         frozenset(hints),
-        re.compile(rf"\b(?:{plain})\b|{patterns}"),
+        re.compile(rf"\b{any_of(phrases)}\b|{patterns}"),
         re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True)))),
         re.compile("|".join(f"(?:{item})" for item in data["states"]["patterns"])),
         re.compile("|".join(f"(?:{item})" for item in data["narrates"]["patterns"]), re.IGNORECASE),

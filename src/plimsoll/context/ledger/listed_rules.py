@@ -20,13 +20,14 @@ from plimsoll.context.ledger.constraint_words import (
 )
 from plimsoll.context.ledger.people_words import word_group
 from plimsoll.context.ledger.polarity import denies
-from plimsoll.context.ledger.statements import SENTENCE, beginning_of, bounded_sentence
+from plimsoll.context.ledger.sentences import sentences_of
+from plimsoll.context.ledger.statements import beginning_of, bounded_sentence
 from plimsoll.context.ledger.words import content_words
 from plimsoll.secrets import redact
 
 _ITEM = re.compile(r"^\s*(?:[-*•+]|\(?\d{1,2}[.)])\s+(?=\S)")
 _INTRODUCES = re.compile(r"[:：][\s*_]*$")
-_MARKUP = re.compile(r"^[\s>*#+-]+|\*\*")
+_MARKUP = re.compile(r"[\s>*#+-]*")
 _HEADINGS = re.compile(r"^[ \t]*[#>].*$", re.MULTILINE)
 _READ = 4_000  # characters of a rules file in which limits are looked for
 BETWEEN = " – "  # no sign that separates clauses: the denial in front holds for the item
@@ -73,7 +74,7 @@ def listed_sentences(text: str) -> Iterator[ListedSentence]:
         # A list inside of another one is about what its own line says, by the rule of the outer one.
         introduction = open_lists[0][1] if open_lists else ""
         about = "".join(f"{one.rstrip(':： ')}{BETWEEN}" for _, one in open_lists[1:])
-        sentences = [one for one in map(_plain, SENTENCE.split(_MARKUP.sub("", _ITEM.sub("", line)))) if one]
+        sentences = [one for one in map(_plain, sentences_of(_unmarked(_ITEM.sub("", line, count=1)))) if one]
         outer = _indent(line) if _ITEM.match(line) else _indent(line) - 1
         if sentences and _introduces(line, following, outer):
             open_lists.append((outer, sentences.pop()))
@@ -112,7 +113,13 @@ def _announcing_words() -> frozenset[str]:
 
 
 def _plain(sentence: str) -> str:
-    return " ".join(_MARKUP.sub("", sentence).split())
+    return " ".join(_unmarked(sentence).split())
+
+
+def _unmarked(text: str) -> str:
+    """The text without marks at its start and without bold."""
+    start = _MARKUP.match(text)
+    return text[start.end() if start else 0 :].replace("**", "")
 
 
 def _indent(line: str) -> int:

@@ -20,6 +20,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from plimsoll.context.ledger.constraint_words import constraint_in
+from plimsoll.context.ledger.sentences import sentences_of
 
 SHORTEST = 450  # letters; people write shorter messages themselves
 _UNSPACED = re.compile(
@@ -42,7 +43,6 @@ _MUCH_FIRST_PERSON = 0.3
 _MANY_ORDERS = 0.3  # share of the lines that begin with an order
 _OPENING = 40  # characters of a paragraph in which a request to read begins
 _BLANK = re.compile(r"\n[ \t]*\n")
-_SENTENCE = re.compile(r"(?<=[.!?।])\s+|(?<=[。！？])\s*|\n+")
 _LETTERS = re.compile(r"\w")
 
 
@@ -80,8 +80,8 @@ def _found_in(text: str) -> PastedSpan | None:
     body = text[before : len(text) - after]
     if _letters(body) < SHORTEST or _begins_a_task(text):
         return None
-    score = _score(body[:_READ]) + (2 if before or after else 0)
-    return PastedSpan(before, len(text) - after) if score >= _ENOUGH else None
+    is_document = _is_document(body[:_READ], _ENOUGH - (2 if before or after else 0))
+    return PastedSpan(before, len(text) - after) if is_document else None
 
 
 # Several readers of one compaction ask about the same messages.
@@ -117,13 +117,16 @@ def _is_reading(paragraph: str) -> bool:
     return text.endswith(("?", "？", "؟")) or _words().reading.search(text[:_OPENING].lower()) is not None
 
 
-def _score(body: str) -> int:
+def _is_document(body: str, enough: int) -> bool:
+    """Whether the signs of a document exceed those of the user's own words by `enough`."""
     lines = [line.strip() for line in body.splitlines() if line.strip()]
-    sentences = [sentence for sentence in _SENTENCE.split(body) if _LETTERS.search(sentence)]
+    sentences = [sentence for sentence in sentences_of(body) if _LETTERS.search(sentence)]
     if not lines or not sentences:
-        return 0
+        return False
     is_letter = _is_letter(lines)
-    return _signs_of_a_document(lines, is_letter) - _signs_of_own_words(lines, sentences, is_letter)
+    spare = _signs_of_a_document(lines, is_letter) - enough
+    # The signs of own words only count against it, and take far longer to find.
+    return spare >= 0 and _signs_of_own_words(lines, sentences, is_letter) <= spare
 
 
 def _is_letter(lines: list[str]) -> bool:

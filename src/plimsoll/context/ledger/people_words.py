@@ -7,6 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from plimsoll.context.ledger.phrases import any_of
+
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _OPTION = re.compile(r"#?\d{1,2}|[a-z]")
 _UNSPACED = re.compile(r"[\u0e00-\u0fff\u3040-\u30ff\u3400-\u9fff]")
@@ -22,10 +24,7 @@ class WordGroup:
     def __init__(self, words: Sequence[str], signs: Sequence[str], patterns: Sequence[str] = ()) -> None:
         self.words = frozenset(words)
         self.signs = tuple(signs)
-        phrases = "|".join(
-            r"\s+".join(map(re.escape, word.split())) for word in sorted(self.words, key=len, reverse=True)
-        )
-        whole = [rf"(?<![\w'’])(?:{phrases})(?![\w'’])"] if phrases else []
+        whole = [rf"(?<![\w'’]){any_of(self.words)}(?![\w'’])"] if words else []
         self._pattern = re.compile("|".join(whole + [f"(?:{pattern})" for pattern in patterns]) or r"(?!)")
         self._signs = re.compile("|".join(map(re.escape, sorted(signs, key=len, reverse=True))) or r"(?!)")
 

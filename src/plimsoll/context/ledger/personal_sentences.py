@@ -107,7 +107,7 @@ def _fewest_words(sentence: str, is_own: bool) -> int:
 def stems(text: str) -> frozenset[str]:
     """The stems of a text's content words; in scripts without spaces, pairs of characters."""
     found: set[str] = set()
-    for word in _WORD.findall(text.lower().replace("’", "'")):
+    for word in set(_WORD.findall(text.lower().replace("’", "'"))):
         if _UNSPACED.search(word):
             found.update(word[place : place + 2] for place in range(max(1, len(word) - 1)))
         elif len(word) >= 3 and word not in personal_words().empty:

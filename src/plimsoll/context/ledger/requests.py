@@ -13,8 +13,8 @@ import re
 from plimsoll.context.ledger.constraint_words import constraint_in
 from plimsoll.context.ledger.listed_rules import listed_sentences
 from plimsoll.context.ledger.people_words import is_reply, refers_back, word_group
+from plimsoll.context.ledger.sentences import sentences_of
 from plimsoll.context.ledger.state import PersonRequest
-from plimsoll.context.ledger.statements import SENTENCE
 from plimsoll.context.ledger.words import content_words, overlap
 
 _FEW_WORDS = 7  # content words; fewer do not open a subject by themselves
@@ -74,7 +74,7 @@ def is_courtesy(text: str) -> bool:
 def offer_in(agent_text: str) -> str:
     """The last question of the agent's text, or else its last sentence, which a short reply agrees to."""
     sentences = [
-        sentence.strip(" *#->") for sentence in SENTENCE.split(agent_text[-2_000:]) if sentence.strip(" *#->")
+        sentence.strip(" *#->") for sentence in sentences_of(agent_text[-2_000:]) if sentence.strip(" *#->")
     ]
     questions = [sentence for sentence in sentences if _QUESTION.search(sentence)]
     return " ".join((questions or sentences or [""])[-1].split())[:_OFFER]
@@ -210,7 +210,7 @@ def _is_restated(text: str, before: PersonRequest) -> bool:
 
 def is_inquiry(text: str) -> bool:
     """Whether a message only asks for information."""
-    sentences = [sentence.strip() for sentence in SENTENCE.split(text.strip()) if sentence.strip()]
+    sentences = [sentence.strip() for sentence in sentences_of(text.strip()) if sentence.strip()]
     return bool(sentences) and all(map(asks_to_know, sentences))
 
 

@@ -17,8 +17,9 @@ from plimsoll.context.ledger.listed_rules import listed_sentences
 from plimsoll.context.ledger.people_words import is_reply, word_group
 from plimsoll.context.ledger.polarity import asks_for_excluded, contradicts, denies
 from plimsoll.context.ledger.requests import asks_to_know
+from plimsoll.context.ledger.sentences import sentences_of
 from plimsoll.context.ledger.state import StatedConstraint
-from plimsoll.context.ledger.statements import SENTENCE, beginning_of, bounded_sentence
+from plimsoll.context.ledger.statements import beginning_of, bounded_sentence
 from plimsoll.context.ledger.values import supersedes
 from plimsoll.context.ledger.wishes import (
     is_description,
@@ -130,7 +131,7 @@ def _repeated(sentence: str, wishes: dict[str, StatedConstraint]) -> list[str]:
 def _clauses_left(limit: str, text: str) -> list[str]:
     """The remaining limits of a sentence after a message revokes some of them."""
     clauses = _clauses(limit)
-    sentences = SENTENCE.split(text)
+    sentences = sentences_of(text)
     words = content_words(" ".join(filter(_takes_back, sentences)) or text)
     left = [one for one in clauses if not _shared(content_words(one), words)]
     return left if len(left) < len(clauses) else []
@@ -183,13 +184,13 @@ def _taken_back(
 ) -> Iterator[str]:
     """The limits and wishes that a message revokes."""
     own = {key: one for key, one in held.items() if one.source != source and not one.origin}
-    if rulings or any(map(is_order, SENTENCE.split(text))):
+    if rulings or any(map(is_order, sentences_of(text))):
         yield from _passed(text, own)
     if len(text) > _READ or not own:
         return
     if word_group("undoes").found_in(text.lower().replace("’", "'")):
         yield from (key for key, one in own.items() if one.source == before and not one.is_rule)
-    for sentence in filter(str.strip, SENTENCE.split(text)):
+    for sentence in filter(str.strip, sentences_of(text)):
         if not asks_to_know(sentence):  # a question takes nothing back
             yield from _taken_back_by(sentence, own)
 

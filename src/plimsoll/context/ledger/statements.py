@@ -6,6 +6,7 @@ from itertools import takewhile
 
 from plimsoll.context.ledger.outcome import one_line
 from plimsoll.context.ledger.quoted import without_fences
+from plimsoll.context.ledger.sentences import SENTENCE, sentences_of
 from plimsoll.context.ledger.words import content_words
 from plimsoll.secrets import redact
 
@@ -107,7 +108,6 @@ _YES_OR_NO = frozenset(
 _SHORTEST_ANSWER = 25  # characters
 _PUNCTUATION = str.maketrans('.,;:!?()[]"`*', "             ")
 _CHECKBOX = re.compile(r"^\s*[-*] \[( |x)\] (.+)$", re.MULTILINE)
-SENTENCE = re.compile(r"(?<=[.!?।])\s+|(?<=[。！？])\s*|\n+")
 
 
 def beginning_of(text: str, longest: int) -> str:
@@ -160,7 +160,7 @@ def _with_lists(text: str) -> Iterator[str]:
         bare = _ITEM.sub("", line).strip()
         if said and bare != line.strip() and bare.strip(" .;") in said:
             continue
-        *sentences, last = SENTENCE.split(bare)
+        *sentences, last = sentences_of(bare)
         yield from sentences
         if not last.endswith(":"):
             yield last
@@ -185,7 +185,7 @@ def _states(sentence: str) -> bool:
 def guesses_in(text: str) -> Iterator[str]:
     """The agent's sentences that state a possible cause."""
     if not _GUESS_WORDS.isdisjoint(_words(text)):
-        for sentence in SENTENCE.split(_prose(text)):
+        for sentence in sentences_of(_prose(text)):
             low = sentence.lower().replace("’", "'")
             if _is_statement(sentence) and _GUESS.search(low) and not _states(low):
                 yield _plain(sentence)
@@ -195,7 +195,7 @@ def finds_cause(text: str) -> bool:
     """Whether an agent says that it has found the cause."""
     lowered = text[:_READ].lower()
     return any(word in lowered for word in ("cause", "turns out", "found", "confirmed", "the ")) and any(
-        _CAUSE.search(sentence) and not _GUESS.search(sentence) for sentence in SENTENCE.split(lowered)
+        _CAUSE.search(sentence) and not _GUESS.search(sentence) for sentence in sentences_of(lowered)
     )
 
 
@@ -206,7 +206,7 @@ def refuted_in(text: str, guesses: Collection[str]) -> list[str]:
     if finds_cause(text):
         return list(guesses)
     found: list[str] = []
-    for sentence in SENTENCE.split(text[:_READ].lower().replace("’", "'")):
+    for sentence in sentences_of(text[:_READ].lower().replace("’", "'")):
         if _GUESS.search(sentence) or not _REFUTES.search(sentence):
             continue
         if _REFUTES_LAST.search(sentence):
@@ -219,7 +219,7 @@ def refuted_in(text: str, guesses: Collection[str]) -> list[str]:
 def answer_in(text: str) -> str:
     """The first sentences of an agent's message that state something, as the answer to a question."""
     said: list[str] = []
-    for sentence in SENTENCE.split(_prose(text)):
+    for sentence in sentences_of(_prose(text)):
         plain = _plain(sentence)
         if len(plain) < _SHORTEST_ANSWER and not said:
             said = [plain] if plain.rstrip(".!,:").lower() in _YES_OR_NO else []
@@ -236,7 +236,7 @@ def answer_in(text: str) -> str:
 
 def question_in(text: str) -> str:
     """The question at the end of an agent's message; empty if there is none."""
-    sentences = [one.strip() for one in SENTENCE.split(redact(text[-_ASKED_AT_END:])) if one.strip()]
+    sentences = [one.strip() for one in sentences_of(redact(text[-_ASKED_AT_END:])) if one.strip()]
     asked = [one for one in sentences[-3:] if one.endswith(("?", "？", "؟"))]
     return _plain(asked[-1])[:_LONGEST] if asked else ""
 

@@ -74,7 +74,7 @@ def amounts_in(text: str) -> list[str]:
 
 def plain_words(text: str) -> set[str]:
     """The content words around the terms, in lower case."""
-    return {word.lower() for word in _PLAIN.findall(text)} - _STOP_WORDS
+    return {word.lower() for word in set(_PLAIN.findall(text))} - _STOP_WORDS
 
 
 def says_something(text: str) -> bool:
