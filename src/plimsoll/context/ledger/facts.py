@@ -24,6 +24,7 @@ from plimsoll.context.ledger.personal import without_requests_to_forget
 from plimsoll.context.ledger.quoted import own_words, rules_in
 from plimsoll.context.ledger.requests import add_request
 from plimsoll.context.ledger.rulings import Rulings, excluded_by
+from plimsoll.context.ledger.sentences import sentences_of
 from plimsoll.context.ledger.state import (
     Called,
     ConversationFacts,
@@ -34,7 +35,6 @@ from plimsoll.context.ledger.state import (
     StatedConstraint,
 )
 from plimsoll.context.ledger.statements import (
-    SENTENCE,
     answer_in,
     decisions_in,
     guesses_in,
@@ -278,7 +278,7 @@ def _rulings(facts: ConversationFacts) -> Rulings:
 
 def _note_of(text: str) -> str:
     """The last sentence before a call, which is usually its reason."""
-    lines = [line for line in SENTENCE.split(text[-400:]) if line.strip()]
+    lines = [line for line in sentences_of(text[-400:]) if line.strip()]
     if not lines:
         return ""
     text = lines[-1].strip(" :*#-")
@@ -303,7 +303,7 @@ def _drop_superseded(facts: ConversationFacts, statement: str) -> None:
     """Remove decisions and guesses for which a message now states another value."""
     if not (facts.decisions or facts.hypotheses):
         return
-    for sentence in filter(may_supersede, SENTENCE.split(statement[:_READ])):
+    for sentence in filter(may_supersede, sentences_of(statement[:_READ])):
         for known in (facts.decisions, facts.hypotheses):
             for text in [item for item in known if supersedes(sentence, item)]:
                 del known[text]
