@@ -156,7 +156,7 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
     for excluded in excluded_by(cleaned_text, facts.decisions):
         del facts.decisions[excluded]
     before = facts.requests[-2].source if len(facts.requests) > 1 else -1
-    _rulings(facts).take_up(own_words(cleaned_text), position, before)
+    _rulings(facts).read(own_words(cleaned_text), position, before)
 
 
 def _add_rules(facts: ConversationFacts, text: str, position: int, origin: str) -> None:
@@ -176,7 +176,7 @@ def _without_forgotten(facts: ConversationFacts, text: str, position: int) -> st
         return text
     topics = facts.personal.forgotten[known:]
     if not any(topic.topics for topic in topics):  # forgetting a salary does not end the rules about it
-        _rulings(facts).take_back(text, position)  # "forget the rule about tabs"
+        _rulings(facts).revoke(text, position)  # "forget the rule about tabs"
     if is_all and facts.requests and any(topic.messages for topic in topics):
         facts.requests[-1].status = "withdrawn"
     for item in facts.requests:
@@ -262,7 +262,7 @@ def _read_result(reading: _Reading, made: Called, result: str, position: int) ->
         text = f"The person {REFUSED} {_named(made)}{one_line(found.answer.removeprefix(REFUSED), 240)}"
     else:
         text = f"Asked by the agent, the person answered: {one_line(found.answer, 240)}"
-        _rulings(facts).take_up(found.answer, position)
+        _rulings(facts).read(found.answer, position)
     _latest(facts.decisions, Decision(text, position))
 
 

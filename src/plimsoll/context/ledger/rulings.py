@@ -90,10 +90,10 @@ class Rulings:
     wishes: dict[str, StatedConstraint]
     revoked: dict[str, StatedConstraint]
 
-    def take_up(self, text: str, source: int, before: int = -1) -> None:
+    def read(self, text: str, source: int, before: int = -1) -> None:
         """Read a message: revoke what it revokes, and add its limits and wishes; `before` is the last message."""
         rulings = list(rulings_in(text, source))
-        has_revoked = self.take_back(text, source, before, rulings)
+        has_revoked = self.revoke(text, source, before, rulings)
         for ruling in rulings:
             if not _only_revokes(ruling.text, has_revoked):
                 kind = self.constraints if ruling.is_rule else self.wishes
@@ -105,7 +105,7 @@ class Rulings:
         for key in list(self.wishes)[: max(0, len(self.wishes) - _MAX_WISHES)]:
             del self.wishes[key]
 
-    def take_back(
+    def revoke(
         self, text: str, source: int, before: int = -1, rulings: Sequence[StatedConstraint] = ()
     ) -> bool:
         """Remove what a message revokes; return whether it revokes anything."""
