@@ -22,6 +22,7 @@ from plimsoll.context.ledger.listed_rules import listed_sentences
 from plimsoll.context.ledger.people_words import word_group
 from plimsoll.context.ledger.polarity import (
     alters,
+    attributes,
     clauses_of,
     contradicts,
     denies,
@@ -32,8 +33,9 @@ from plimsoll.context.ledger.polarity import (
 from plimsoll.context.ledger.quoted import own_words
 from plimsoll.context.ledger.state import ConversationFacts
 from plimsoll.context.ledger.template import Sections, parse_sections, section_lines
+from plimsoll.context.ledger.terms import terms_in
 from plimsoll.context.ledger.wishes import is_description, is_order, is_wish, without_quotes
-from plimsoll.context.ledger.words import content_words, overlap
+from plimsoll.context.ledger.words import content_words, overlap, related
 
 _MIN_NAMED = 0.5  # share of a limit's words that a line must contain to declare it void
 _MIN_REASON = 2  # words of such a line that a person said after stating the limit
@@ -79,6 +81,7 @@ def without_invented_constraints(
         content_words("\n".join((*people, *reports))),
         [*stated_sentences, *by_agents],
         in_force,
+        frozenset(terms_in("\n".join((*people, *reports)))) | frozenset(_named_in_calls(facts)),
         _hosts_in((*people, *chain.from_iterable(by_agents), *_named_in_calls(facts))),
     )
     kept: Sections = {}
@@ -101,6 +104,7 @@ class _Basis(NamedTuple):
     words: frozenset[str]  # of people and the agent
     passages: Sequence[Sequence[str]]  # the sentences of each message
     in_force: Sequence[str]
+    names: AbstractSet[str]  # terms that people or the agent wrote, not only tool output
     hosts: AbstractSet[str]  # that people or the agent named, not only tool output
 
 
@@ -108,9 +112,27 @@ def _is_supported(title: str, line: str, basis: _Basis) -> bool:
     """Whether a line outside Constraints demands nothing, or only what somebody stated and nobody forbade."""
     if not _is_known(line, basis.words) or (_is_rule(line) and not _is_ruled(line, basis.passages)):
         return False
+    if attributes(line) and not _is_reported(line, basis.passages):
+        return False
+    if title == "Goal" and not basis.names >= frozenset(terms_in(line)):
+        return False
     if title == _STEPS and _does_forbidden(line, basis.in_force):
         return False
     return title not in _WORK or _hosts_in([line]) <= basis.hosts
+
+
+def _is_reported(line: str, passages: Sequence[Sequence[str]]) -> bool:
+    """Whether one message of a person or the agent has what a line says about a person's words."""
+    words = content_words(_bare(line)) - _attributing()
+    return not words or any(
+        len(related(words, content_words("\n".join(sentences)))) >= len(words) * _MIN_STATED
+        for sentences in passages
+    )
+
+
+@cache
+def _attributing() -> frozenset[str]:
+    return content_words("said says confirmed approved allowed allows agreed decided requested request per")
 
 
 def _stated_rules(lines: Iterable[str], stated: Sequence[Sequence[str]]) -> list[str]:
@@ -185,7 +207,7 @@ def _does_forbidden(line: str, in_force: Iterable[str]) -> bool:
 
 def _is_step_of(words: frozenset[str], about: frozenset[str]) -> bool:
     """Whether a step is all of what a clause is about, or is mostly about it."""
-    common = len(words & about)
+    common = len(related(words, about))
     return common > 1 and (common >= len(about) * _REPEATED or common >= len(words) * _MOSTLY)
 
 
@@ -223,7 +245,7 @@ def _rules(line: str, sentences: Sequence[str]) -> bool:
     is_long = sum(map(len, sentences)) > _LONG
     needed = len(words) * (_MIN_RULED if is_long or len(words) <= _FEW_WORDS else _MIN_STATED)
     length = max(_PASSAGE, len(_PART.split(_bare(line)))) if is_long else len(sentences)
-    shared = [words & content_words(sentence) for sentence in sentences]
+    shared = [related(words, content_words(sentence)) for sentence in sentences]
     for first in range(max(1, len(shared) - length + 1)):
         near = range(first, min(first + length, len(shared)))
         if len(frozenset().union(*(shared[n] for n in near))) >= needed:

@@ -34,6 +34,10 @@ class WordGroup:
             return True
         return not lowered.isascii() and self._signs.search(lowered) is not None
 
+    def removed(self, lowered: str) -> str:
+        """A lower-case text without them."""
+        return self._signs.sub(" ", self._pattern.sub(" ", lowered))
+
     def last_in(self, lowered: str) -> int:
         """Where the last of them ends in a lower-case text; -1 if it contains none."""
         found = (*self._pattern.finditer(lowered), *self._signs.finditer(lowered))

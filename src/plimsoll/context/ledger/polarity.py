@@ -76,11 +76,16 @@ def alters(line: str, about: Sequence[str], passage: str) -> bool:
     never push to main      … unless it is urgent         an exception; the same for "optional"
     run it before a commit  run it after a commit         an opposite
     tabs, not spaces        spaces, not tabs              what is asked for and what is ruled out
+    needs my approval       is done automatically         a person's consent is not needed
+    only Anna may deploy    only the bot may deploy       another person
+    never … without asking  … without asking              the denial beside "without"
     """
     known = passage.casefold()
     if any(name.strip(".,").casefold() not in known for name in (*_NUMBER.findall(line), *terms_in(line))):
         return True
     lowered, stated = _lowered(line), _lowered("\n".join(about))
+    if any(_loses_condition(lowered, _lowered(sentence)) for sentence in about):
+        return True
     if _group("exceptions").found_in(lowered) and not _group("exceptions").found_in(stated):
         return True
     is_rule = any(constraint_in(sentence) or denies(sentence) for sentence in about)
@@ -89,6 +94,33 @@ def alters(line: str, about: Sequence[str], passage: str) -> bool:
         or any(_is_opposite(lowered, _lowered(sentence)) for sentence in about)
         or any(_is_exchanged(line, sentence) for sentence in about)
     )
+
+
+def attributes(line: str) -> bool:
+    """Whether a line says that a person asked for something, decided it or allowed it."""
+    return _group("attributes").found_in(_lowered(line))
+
+
+def _loses_condition(line: str, sentence: str) -> bool:
+    """Whether a line leaves out who must agree, or who alone may do it, or the denial of "without"."""
+    consent, without = _group("consent"), _group("without")
+    if consent.found_in(sentence) and constraint_in(sentence) and not consent.found_in(line):
+        return True
+    if any(who not in sentence for who in _exclusive(line)) or any(
+        not set(who.split()) & set(re.findall(r"\w+", line)) and not _UNSPACED.search(who)
+        for who in _exclusive(sentence)
+    ):
+        return True
+    if not (without.found_in(line) and without.found_in(sentence)):
+        return False
+    return denies(without.removed(sentence)) and not denies(without.removed(line))
+
+
+def _exclusive(lowered: str) -> list[str]:
+    """Those who alone may do something."""
+    patterns = _data()["exclusive"]["patterns"]
+    found = (match["who"].strip() for pattern in patterns for match in re.finditer(pattern, lowered))
+    return [re.sub(r"^(?:the|an?|der|die|das|el|la|o|a|le) ", "", who) for who in found]
 
 
 def _is_weaker(line: str) -> bool:
@@ -194,7 +226,7 @@ def _data() -> dict[str, Any]:
 @cache
 def _group(name: str) -> WordGroup:
     group = _data()[name]
-    return WordGroup(group["words"], group["signs"], group.get("patterns", ()))
+    return WordGroup(group.get("words", ()), group.get("signs", ()), group.get("patterns", ()))
 
 
 @cache

@@ -5,10 +5,14 @@
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache, lru_cache
+from itertools import takewhile
 
 from plimsoll.context.ledger.people_words import people
 
+_STEM = 4  # letters that two forms of a word have in common at least
+_STEM_SHARE = 0.6  # of the longer form
 _WORD = re.compile(r"[^\W_]{2,}")
 _UNSPACED = re.compile(r"[\u0e00-\u0fff\u3040-\u30ff\u3400-\u9fff]+")
 
@@ -43,3 +47,14 @@ def _empty_words() -> frozenset[str]:
 def overlap(words: frozenset[str], others: frozenset[str] | set[str]) -> float:
     """The share of the words that are also among the others."""
     return len(words & others) / len(words) if words else 0.0
+
+
+def related(words: Iterable[str], others: Iterable[str]) -> frozenset[str]:
+    """The words that are also among the others, in any form: "borrar" and "borres"."""
+    known = list(others)
+    return frozenset(word for word in words if any(_is_form(word, other) for other in known))
+
+
+def _is_form(word: str, other: str) -> bool:
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, other, strict=False)))
+    return word == other or (shared >= _STEM and shared >= _STEM_SHARE * max(len(word), len(other)))
