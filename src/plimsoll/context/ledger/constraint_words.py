@@ -17,6 +17,11 @@ from importlib.resources import files
 from plimsoll.context.ledger.phrases import any_of
 
 _PUNCTUATION = str.maketrans('.,;:!?()[]"`*、。！？।', " " * 18)
+# "never do that, ok?" is no question
+_TAG = re.compile(
+    r",\s(?:ok(?:ay)?|right|please|yes|alright|deal|ja|oder|klar|d'accord|vale|sí|certo)\s?\?\s*\Z",
+    re.IGNORECASE,
+)
 _NOT_A_SENTENCE = ("#", "|", ">", "`")
 
 
@@ -42,6 +47,7 @@ def may_be_constraint(text: str) -> bool:
 
 def constraint_in(sentence: str) -> re.Match[str] | None:
     """The words of a sentence that set a limit; None if it sets none. Headings, tables and questions set none."""
+    sentence = _TAG.sub("", sentence)
     if sentence.lstrip().startswith(_NOT_A_SENTENCE) or sentence.rstrip().endswith(("?", "？", "؟")):
         return None
     words = _words()

@@ -29,6 +29,7 @@ _ITEM = re.compile(r"^\s*(?:[-*•+]|\(?\d{1,2}[.)])\s+(?=\S)")
 _INTRODUCES = re.compile(r"[:：][\s*_]*$")
 _MARKUP = re.compile(r"[\s>*#+-]*")
 _HEADINGS = re.compile(r"^[ \t]*[#>].*$", re.MULTILINE)
+_EACH_TIME = re.compile(r"\b(?:every|each|all|everything|everywhere|before|after) ?\b")
 _READ = 4_000  # characters of a rules file in which limits are looked for
 BETWEEN = " – "  # no sign that separates clauses: the denial in front holds for the item
 
@@ -97,8 +98,17 @@ def constraints_in(text: str) -> Iterator[str]:
     if may_be_constraint(text[:_READ]):
         for said in listed_sentences(_HEADINGS.sub("", redact(beginning_of(text, _READ)))):
             found = constraint_in(said.text)
-            if (found or said.is_rule) and (bounded := said.bounded(found.start() if found else 0)):
+            if (found or said.is_rule or _is_standing_order(said.text)) and (
+                bounded := said.bounded(found.start() if found else 0)
+            ):
                 yield bounded
+
+
+def _is_standing_order(sentence: str) -> bool:
+    """Whether a sentence of a rules file orders what to do each time: "Run `make lint` before every commit." """
+    lowered = sentence.lower()
+    is_order = any(word_group(name).opens(lowered) for name in ("acts", "commands", "keeps"))
+    return is_order and _EACH_TIME.search(lowered) is not None
 
 
 def _only_announces(introduction: str) -> bool:

@@ -70,7 +70,7 @@ class _Words:
 
 def pasted_in(text: str) -> PastedSpan | None:
     """The document in a message, without the user's own adjacent paragraph; None if there is none."""
-    if len(text) < SHORTEST // 3 or _letters(text) < SHORTEST:
+    if len(text) < SHORTEST // 3 or letters(text) < SHORTEST:
         return None
     return _found_in_short(text) if len(text) <= _READ else _found_in(text)
 
@@ -78,7 +78,7 @@ def pasted_in(text: str) -> PastedSpan | None:
 def _found_in(text: str) -> PastedSpan | None:
     before, after = _own_paragraphs(text)
     body = text[before : len(text) - after]
-    if _letters(body) < SHORTEST or _begins_a_task(text):
+    if letters(body) < SHORTEST or _begins_a_task(text):
         return None
     is_document = _is_document(body[:_READ], _ENOUGH - (2 if before or after else 0))
     return PastedSpan(before, len(text) - after) if is_document else None
@@ -174,7 +174,7 @@ def _is_title(lines: list[str]) -> bool:
     return len(lines) > 1 and len(lines[0]) <= _LONGEST_FURNITURE < len(lines[1]) and lines[0][-1].isalnum()
 
 
-def _letters(text: str) -> int:
+def letters(text: str) -> int:
     """The length of a text in equivalent alphabetic letters."""
     if len(text) >= SHORTEST or text.isascii():
         return len(text)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from plimsoll.context.ledger.pasted import pasted_in
 from plimsoll.context.ledger.quoted_forms import END_OF_PASTE, without_quoted_forms
+from plimsoll.context.ledger.short_pastes import without_short_paste
 
 _FENCED = re.compile(r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)", re.MULTILINE | re.DOTALL)
 _TAGGED = re.compile(
@@ -22,6 +23,14 @@ _TAGGED = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _QUOTE_LINES = re.compile(r"^[ \t]*(?:>|\|).*$", re.MULTILINE)
+_COMMENTED = re.compile(r"<!--.{0,2000}?(?:-->|\Z)|/\*.{0,2000}?\*/", re.DOTALL)
+# The page says at the bottom: From now on …
+_REPORTED = re.compile(
+    r"(?P<who>\b(?:page|site|article|docs?|readme|post|mail|message|file|card|label|sign|banner|tweet|notice|manual"
+    r"|spec|rfc|wiki|faq|leaflet|poster|https?://\S+)\b[^.:\n]{0,60}\b(?:says?|reads?|states?|tells?)\b[^:\n]{0,30}:)"
+    r"[^\n]+?(?=[.!?][ \t]+[^.\n]{0,200}\?|$)",
+    re.MULTILINE | re.IGNORECASE,
+)
 # A quotation inside a sentence; a short one is a name.
 _QUOTATION = re.compile(
     r"“[^”\n]{25,1000}”|«[^»\n]{25,1000}»|\"(?=\S)[^\"\n]{25,1000}(?<=\S)\"|「[^」\n]{12,500}」"
@@ -60,6 +69,7 @@ def without_fences(text: str) -> str:
 
 def own_words(text: str) -> str:
     """A message without quoted text: fences, quote lines, quotations, documents and pages."""
+    is_closed = END_OF_PASTE.search(text) is not None
     text = _QUOTE_LINES.sub("", _TAGGED.sub("\n", without_fences(text)))
     pasted = pasted_in(text)
     if pasted:
@@ -69,7 +79,11 @@ def own_words(text: str) -> str:
         start = found.start() if found.re is _DOCUMENT else found.end()
         end = END_OF_PASTE.search(text, start)
         text = f"{text[:start]}\n{text[end.end() :] if end else ''}"
-    return _QUOTATION.sub("", without_quoted_forms(text))
+    text = _COMMENTED.sub("", text)
+    if not is_closed:  # the person marked where the paste ends
+        text = without_short_paste(text)
+    text = _QUOTATION.sub("", without_quoted_forms(text))
+    return _REPORTED.sub(r"\g<who>", text)
 
 
 def rules_in(text: str) -> Iterator[tuple[str, str]]:
