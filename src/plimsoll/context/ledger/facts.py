@@ -138,14 +138,10 @@ def _read_user(reading: _Reading, message: Message, position: int) -> None:
     if not text:
         return
     is_harness = is_harness_text(message)
-    # A harness may put its note and the person's words into one message.
-    note, closing, own = (
-        text.partition("</system-reminder>") if text.startswith("<system-reminder>") else (text, "", "")
-    )
-    rules = list(rules_in(note)) if is_harness or closing or text.startswith("# ") else []
+    rules = list(rules_in(text)) if is_harness or text.startswith("# ") else []
     for name, body in rules:
         _add_rules(facts, body, position, name)
-    if is_harness or (rules and not own.strip()):
+    if rules or is_harness:
         read_notifications(facts, text, position)
         reading.quote(text, "shown", TOLD, position)
         return

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from plimsoll.context.ledger.pasted import pasted_in
 from plimsoll.context.ledger.quoted_forms import END_OF_PASTE, without_quoted_forms
-from plimsoll.context.ledger.short_pastes import without_short_paste
+from plimsoll.context.ledger.beside_pastes import without_text_beside
 
 _FENCED = re.compile(r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)", re.MULTILINE | re.DOTALL)
 _TAGGED = re.compile(
@@ -27,7 +27,7 @@ _COMMENTED = re.compile(r"<!--.{0,2000}?(?:-->|\Z)|/\*.{0,2000}?\*/", re.DOTALL)
 # The page says at the bottom: From now on …
 _REPORTED = re.compile(
     r"(?P<who>\b(?:page|site|article|docs?|readme|post|mail|message|file|card|label|sign|banner|tweet|notice|manual"
-    r"|spec|rfc|wiki|faq|leaflet|poster|https?://\S+)\b[^.:\n]{0,60}\b(?:says?|reads?|states?|tells?)\b[^:\n]{0,30}:)"
+    r"|spec|rfc|wiki|faq|leaflet|poster|https?://\S+|\S+\.\w{1,5})\b[^.:\n]{0,60}\b(?:says?|reads?|states?|tells?)\b[^:\n]{0,30}:)"
     r"[^\n]+?(?=[.!?][ \t]+[^.\n]{0,200}\?|$)",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -81,7 +81,7 @@ def own_words(text: str) -> str:
         text = f"{text[:start]}\n{text[end.end() :] if end else ''}"
     text = _COMMENTED.sub("", text)
     if not is_closed:  # the person marked where the paste ends
-        text = without_short_paste(text)
+        text = without_text_beside(text)
     text = _QUOTATION.sub("", without_quoted_forms(text))
     return _REPORTED.sub(r"\g<who>", text)
 
