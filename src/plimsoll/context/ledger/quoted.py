@@ -12,9 +12,9 @@ contain the user's rules.
 import re
 from collections.abc import Iterator
 
+from plimsoll.context.ledger.beside_pastes import without_text_beside
 from plimsoll.context.ledger.pasted import pasted_in
 from plimsoll.context.ledger.quoted_forms import END_OF_PASTE, without_quoted_forms
-from plimsoll.context.ledger.beside_pastes import without_text_beside
 
 _FENCED = re.compile(r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)", re.MULTILINE | re.DOTALL)
 _TAGGED = re.compile(
