@@ -7,7 +7,7 @@
     - Never write to stdout.                         a rule
 
 `pasted.py` recognises long texts by their form alone. Here the person's line decides: it asks something, asks to
-read, or points at a text. What stands beside such a line is not the person's, unless it is written in the person's voice:
+read, or points at a text. What stands beside such a line is not the person's, unless it is in the person's voice:
 it continues the conversation, orders work, or speaks of the person. The words are data (`pasted.toml`).
 """
 
