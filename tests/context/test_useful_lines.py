@@ -174,7 +174,7 @@ def read_together(paths, note="The exporter explains why completion fails too.")
 
 def test_a_reason_before_several_calls_is_not_the_note_of_each_file():
     files = read_facts(read_together(["src/a.py", "src/b.py"])).files
-    assert [fact.note for fact in files.values()] == [
+    assert [fact.phrase for fact in files.values()] == [
         "# Explains the exporter and its completion to readers."
     ] * 2
     (alone,) = read_facts(read_together(["src/a.py"])).files.values()
@@ -190,9 +190,9 @@ def test_a_reason_before_several_calls_is_not_the_note_of_each_file():
         ("SKILL.md", "---\nname: moor\ndescription: Tie ships to piers.\n---\n", "description: Tie ships to piers."),
     ],
 )  # fmt: skip
-def test_the_note_of_a_file_that_was_read_is_not_an_import(path, shown, note):
+def test_what_a_file_is_said_to_be_is_not_an_import(path, shown, note):
     messages = [user("Look."), *step(1, "read_file", {"path": path}, shown)]
-    assert read_facts(messages).files[path].note == note
+    assert read_facts(messages).files[path].about == note
 
 
 def test_the_frames_of_a_spinner_are_no_error():

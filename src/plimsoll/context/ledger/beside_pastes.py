@@ -90,7 +90,7 @@ def _blocks(text: str) -> list[str]:
     """The paragraphs; a first or last line that can be the person's own is one by itself."""
     blocks = [block.strip("\n") for block in _BLANK.split(text.strip()) if block.strip()]
     first, _, rest = blocks[0].partition("\n")
-    if rest and _is_own(first, True) and (_asks(first) or _is_foreign(rest.splitlines())):
+    if rest and _is_own(first, True) and (_leads_to_text(first) or _is_foreign(rest.splitlines())):
         blocks[:1] = [first, rest]
     rest, _, last = blocks[-1].rpartition("\n")
     if rest and last.rstrip().endswith(_ENDS) and _is_own(last, True):
@@ -117,6 +117,12 @@ def _is_own(block: str, is_outer: bool) -> bool:
     return _asks(line) or (len(line) <= _SHORT_REMARK and constraint_in(line) is None)
 
 
+def _leads_to_text(line: str) -> bool:
+    """Whether a line is about what follows it directly: a question, an announcement, or "summarise this"."""
+    points = _words().pointing.search(line.lower()) is not None
+    return line.rstrip().endswith((*_ENDS, *_ANNOUNCES)) or (points and _asks(line))
+
+
 def _asks(line: str) -> bool:
     line = line.strip()
     return line.endswith((*_ENDS, *_ANNOUNCES)) or bool(_words().reading.search(line.lower()))
@@ -128,10 +134,15 @@ def _about_a_paste(own: list[str], body: list[str]) -> set[str]:
     lines = [line for block in body for line in block.splitlines() if line.strip()]
     if _is_code(lines):
         return set(own)
-    if any(_orders(line.strip().lower()) for line in own):
+    if any(_orders(line.strip().lower()) or _introduces_rules(line) for line in own):
         return set()
     is_foreign = _is_foreign(lines)
     return {line for line in own if _is_about(line.strip().lower(), lines, is_foreign, words)}
+
+
+def _introduces_rules(line: str) -> bool:
+    """Whether a line states a limit and announces what it applies to: "Never do any of this:"."""
+    return line.rstrip().endswith(_ANNOUNCES) and constraint_in(line) is not None
 
 
 def _orders(line: str) -> bool:
