@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -363,6 +364,15 @@ def events(http: httpx.Client, url: str) -> list[dict[str, Any]]:
     return list(http.get(f"{url}/compactions").json()["compactions"])
 
 
+def view_ending_in_a_call(http: httpx.Client, url: str) -> list[dict[str, Any]]:
+    """The view once the gateway has stored the newest request, except for its last message: the result of a call."""
+    ends = time.monotonic() + 30
+    while not (view := http.get(f"{url}/view").json()["messages"])[-1]["message"].get("tool_calls"):
+        assert time.monotonic() < ends, view[-1]
+        time.sleep(0.02)
+    return list(view)
+
+
 @pytest.mark.rewrites_history(
     "a person drops a message and edits the summary, which is what the test is about"
 )
@@ -382,7 +392,7 @@ def test_the_next_request_of_a_drop_in_client_has_the_edited_view(tmp_path: Path
             converse(client, 1, first=number)
             number += 1
         url = f"/sessions/{client.last.headers['x-plimsoll-session']}"
-        view = http.get(f"{url}/view").json()["messages"]
+        view = view_ending_in_a_call(http, url)
         answers = [one for one in view if one["message"]["role"] == "assistant" and one["number"]]
         waiting = http.post(f"{url}/drop", json={"messages": [answers[-1]["number"]]})
         assert "without a result yet" in waiting.json()["detail"]  # the client sends it with its next request
