@@ -281,5 +281,5 @@ def test_the_archive_refuses_to_be_asked_from_its_own_loop(host):
         blocking = BlockingArchive.here(host.archive)
         blocking.run(host.archive.sessions())
 
-    with pytest.raises(ArchiveError, match="own event loop"):
+    with pytest.raises(ArchiveError, match="from a worker thread"):
         host.run(work())
