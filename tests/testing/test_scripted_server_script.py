@@ -201,7 +201,7 @@ def test_a_server_that_is_not_running_has_no_address():
         _ = ScriptedServer().url
 
 
-def test_a_client_that_does_not_speak_http_is_dropped():
+def test_a_client_that_does_not_speak_http_gets_an_error():
     with ScriptedServer() as server:
         port = int(server.url.rsplit(":", 1)[1])
         for noise in (
@@ -212,7 +212,7 @@ def test_a_client_that_does_not_speak_http_is_dropped():
             with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
                 plain.sendall(noise)
                 plain.shutdown(socket.SHUT_WR)
-                assert plain.recv(100) == b""
+                assert plain.recv(100).startswith(b"HTTP/1.1 400 ")
         assert said(post(server, "openai")) == "You said: hi"
 
 

@@ -13,7 +13,7 @@ request, body included. The parser stops at such a body and would read it as the
 """
 
 import asyncio
-from typing import Any, cast
+from typing import Any
 
 import httptools
 import uvicorn
@@ -22,7 +22,6 @@ from uvicorn.server import ServerState
 
 DEFAULT_BYTES = 64_000
 DEFAULT_SECONDS = 60.0
-_STATUS_LINE = b"HTTP/1.1 "  # its beginning; a piece of a body that looks like it is only sent a step later
 
 
 def _answer(status: bytes, body: bytes) -> bytes:
@@ -43,41 +42,6 @@ _TOO_LATE = _answer(b"408 Request Timeout", b"The headers did not arrive in time
 
 class _HeadTooLarge(Exception):
     """Stops the parsing of a request."""
-
-
-class _JoinedWrites:
-    """A connection's transport. Sends the head of a response together with the first bytes of its body.
-
-    uvicorn writes them separately. Each write is a system call and a packet that wakes the client. A head without
-    a body is sent in the next step of the event loop.
-    """
-
-    __slots__ = ("_head", "_loop", "_transport")
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop, self._head = transport, loop, b""
-
-    def write(self, data: bytes) -> None:
-        if self._head:
-            head, self._head = self._head, b""
-            self._transport.writelines((head, data))
-        elif data.startswith(_STATUS_LINE):
-            self._head = data
-            self._loop.call_soon(self._send_head)
-        else:
-            self._transport.write(data)
-
-    def close(self) -> None:
-        self._send_head()
-        self._transport.close()
-
-    def _send_head(self) -> None:
-        head, self._head = self._head, b""
-        if head and not self._transport.is_closing():
-            self._transport.write(head)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -107,7 +71,6 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.transport = cast(asyncio.Transport, _JoinedWrites(transport, self.loop))
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

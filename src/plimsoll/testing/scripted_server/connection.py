@@ -112,8 +112,8 @@ class HttpConnection:
 
         Closing with unread data resets the connection, and the client would lose the error.
         """
-        self._writer.write_eof()
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError, OSError):  # the client may have left already
+            self._writer.write_eof()
             await asyncio.wait_for(self.gone(), _LINGER)
         self.close()
 
